@@ -3,6 +3,8 @@
     #include "tile.cuh"                     ->  that file's text, where it lies beside the one that names it, or in a folder given
     asm volatile("…" : "=r"(x) : "r"(y));   ->  ::cpu_device::inline_ptx::run<"…">(Here{}, out(x), in(y));
     assert(condition)                       ->  CPU_DEVICE_ASSERT(condition), which names its place
+    __noinline__                            ->  __attribute__((noinline))
+    cudaLaunchKernel((void*)kernel, ...)    ->  cudaLaunchKernel(kernel, ...), whose type says the arguments
     int main(...) { ... }                   ->  nothing
 
 Every line keeps its file and its number.
@@ -24,9 +26,16 @@ NOT_CODE = re.compile(
 SPACE = r"(?:\s|\\\n)*"
 ASM = re.compile(rf"\b(?:asm|__asm__|__asm){SPACE}(?:(?:volatile|__volatile__){SPACE})?\(")
 ASSERT = re.compile(r"(?<![\w:.])assert(?=\s*\()")
+NOT_INLINE = re.compile(r"\b__noinline__\b")
+# A kernel's address as void*: in front of it, and what may stand behind it.
+HIDDEN_KERNEL = re.compile(
+    r"\bcudaLaunch(?:Cooperative)?Kernel(?:ExC)?\s*\((?:[^,;()]*,)?\s*"
+    r"(?P<cast>\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*\)|(?:reinterpret|static|const)_cast<[^<>]*>)"
+)
 FUNCTION = re.compile(r"(?P<name>[A-Za-z_~][\w:]*)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)[^(){};=]*\{")
 OF_DEVICE = re.compile(r"\b__(?:global|device)__\b")
 OPEN_SCOPE = re.compile(r"\s*(?:inline\s+)?(?:namespace|extern)\b")
+CLASS = re.compile(r"\b(?:class|struct)\s+(?P<name>\w+)\s*(?:final\s*)?(?::[^;{}()]*)?\{")
 NOT_FUNCTIONS = {"if", "for", "while", "switch", "catch", "return", "sizeof", "alignas", "decltype", "__attribute__", "requires"}
 
 
@@ -176,6 +185,18 @@ def declaration(text: str, offset: int) -> Function | None:
     return Function(name[1] if name else "", start, end + 1, False)
 
 
+def class_around(text: str, offset: int) -> Function | None:
+    """The class of the host, in no function, that the place is in; nothing where there is none."""
+    code = _without_directives(code_of(text))
+    for found in CLASS.finditer(code):
+        end = closing(code, found.end())
+        if found.start() <= offset <= end:
+            behind = code.find(";", end)
+            on_device = bool(OF_DEVICE.search(code, found.start(), end))
+            return None if on_device or behind < 0 else Function(found["name"], found.start(), behind + 1, False)
+    return None
+
+
 def with_value(text: str, name: str, value: str) -> str:
     """The text with another value in each #define of that name. Where there is none, the text itself."""
     return re.sub(rf"^([ \t]*#[ \t]*define[ \t]+{re.escape(name)}\b)(?!\()[^\n]*$", rf"\g<1> {value}", text, flags=re.MULTILINE)
@@ -218,6 +239,9 @@ def prepared(text: str) -> str:
     """All of it, but for included files."""
     text = without_main(text)
     code = code_of(text)
-    for found in reversed(list(ASSERT.finditer(code))):
-        text = text[: found.start()] + "CPU_DEVICE_ASSERT" + text[found.end() :]
+    edits = [(*found.span(), "CPU_DEVICE_ASSERT") for found in ASSERT.finditer(code)]
+    edits += [(*found.span(), "__attribute__((noinline))") for found in NOT_INLINE.finditer(code)]
+    edits += [(*found.span("cast"), "") for found in HIDDEN_KERNEL.finditer(code)]
+    for start, end, replacement in sorted(edits, reverse=True):
+        text = text[:start] + replacement + text[end:]
     return with_ptx(text)

@@ -19,40 +19,38 @@ from types import ModuleType
 from typing import get_args
 
 from runner.core import doctor, process
-from runner.core.compiling import blame_the_machine, first_error, link, named_lines, scratch, toolchain, translator, unlinked
+from runner.core.compiling import link, scratch, toolchain, unlinked
 from runner.core.lesson import whole
 from runner.core.results import UserError
 from runner.inspect import inspection
 from runner.inspect.inspection import Draw, Request, trace
-from runner.inspect.own_source import Guess, Place, Sums, foreign, guess, local_only, variant_of
+from runner.inspect.own_compiler import BEHIND, Compiler
+from runner.inspect.own_source import Guess, Sums, foreign, guess, local_only, variant_of
 from runner.inspect.trace_types import Trace
 
 _CPU = doctor.Device("cpu", None, (), "kernels are traced on the CPU")
-_MISSING = re.compile(r"fatal error: (?P<header>[^:\n]+): No such file or directory")
-_ERROR = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: ", re.MULTILINE)
 _SIZES = re.compile(r"(\d+)x(\d+)x(\d+)")
-# The toolkit's, which would bring what the CPU device has its own of.
-_OF_TOOLKIT = (
-    "cublas.h", "cublas_v2.h", "cublasLt.h", "cublasXt.h", "cuda_profiler_api.h", "cudaProfiler.h",
-    "cuda_device_runtime_api.h", "cuda_fp8.h",
-    "curand.h", "curand_kernel.h", "cusolverDn.h", "cusparse.h", "device_functions.h", "device_launch_parameters.h",
-    "driver_types.h", "nvToolsExt.h", "nvtx3/nvToolsExt.h", "vector_functions.h", "vector_types.h", "builtin_types.h",
-)  # fmt: skip
-_ROUNDS = 40  # of headers and functions that are left out
-# Of common/ptx and the toolkit's version 13: what sources ask the compiler for.
-_DEFINED = ("-D__CUDACC_VER_MAJOR__=13", "-D__CUDACC_VER_MINOR__=0")
-_BOUNDS = ("-fsanitize=bounds",)  # of arrays whose length the compiler knows
-_LENIENT = ("-w", "-Wno-narrowing", "-fpermissive")  # as nvcc is
+_HEADERS = ("include", "inc", "src", "common", "utils", ".")
+_SOURCES = ("*.cu", "*.cpp", "*.cc")
+_OTHERS = 4  # sources beside the file that are compiled with it
 _NOT_MACROS = ("M", "N", "K", "A", "B", "C", "lda", "ldb", "ldc", "alpha", "beta", "stream", "ceil", "ceil_div", "cdiv")
 _ELEMENTS = {"fp32": "float", "bf16": "__nv_bfloat16", "fp16": "__half"}
-_BEHIND = "namespace own_kernel_call {"  # the file's text ends in front of it
+_READS_C = (
+    "With beta = 0 it reads C, where cuBLAS promises not to: NaN in C stay NaN. It ran with beta = 1 instead "
+    "(--beta-reads-c says that this is meant)."
+)
 _SIGNATURE = (
     "long long M, long long N, long long K, float alpha, void* A, long long lda, void* B, long long ldb, "
     "float beta, void* C, long long ldc, void* stream"
 )
 _CALL = """
 {undefined}
-namespace own_kernel_call {{
+{behind}
+struct Map_ {{
+    CUtensorMap* map_;
+    operator const CUtensorMap*() const {{ return map_; }}
+    operator const CUtensorMap&() const {{ return *map_; }}
+}};
 template <class Total_, class Size_>
 constexpr unsigned ceil(Total_ total_, Size_ size_) {{
     return static_cast<unsigned>((static_cast<long long>(total_) + size_ - 1) / size_);
@@ -65,8 +63,30 @@ template <class Total_, class Size_>
 constexpr unsigned cdiv(Total_ total_, Size_ size_) {{
     return own_kernel_call::ceil(total_, size_);
 }}
+/// A matrix of rows that are one behind the other, and a box of it, for cp.async.bulk.tensor.
+template <class Element_>
+Map_ tensor_map(Element_* at_, int rows_, int columns_, int box_rows_, int box_columns_, int swizzle_ = 128) {{
+    const cuuint64_t sizes_[]{{static_cast<cuuint64_t>(columns_), static_cast<cuuint64_t>(rows_)}};
+    const cuuint64_t strides_[]{{sizes_[0] * sizeof(Element_)}};
+    const cuuint32_t box_[]{{static_cast<cuuint32_t>(box_columns_), static_cast<cuuint32_t>(box_rows_)}}, steps_[]{{1, 1}};
+    const auto type_ = sizeof(Element_) == 4                         ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+                       : std::is_same_v<Element_, __nv_bfloat16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                                                     : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    const auto mode_ = swizzle_ == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                       : swizzle_ == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                       : swizzle_ == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
+                                        : CU_TENSOR_MAP_SWIZZLE_NONE;
+    static CUtensorMap maps_[16];
+    static unsigned made_ = 0;
+    CUtensorMap& map_ = maps_[made_++ % 16];
+    if (cuTensorMapEncodeTiled(&map_, type_, 2, at_, sizes_, strides_, box_, steps_, CU_TENSOR_MAP_INTERLEAVE_NONE, mode_,
+                               CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
+        ::cpu_device::trap({{::cpu_device::tensor_map_refusal(), "--call", 1}});
+    return {{&map_}};
+}}
 [[maybe_unused]] static void launch(int M, int N, int K, float alpha, {a}* A, int lda, {b}* B, int ldb, float beta,
     {c}* C, int ldc, cudaStream_t stream) {{
+{allowed}
 #line 1 "--call"
 {call};
 }}
@@ -206,9 +226,15 @@ def _text_of_call(options: Options, guessed: Guess) -> str:
     return f"{call}({guessed.arguments})" if call.endswith(">>>") else call
 
 
+def _folders(file: Path, options: Options) -> list[Path]:
+    """Where what the file includes is looked for: what --include names, then where repositories have their headers."""
+    near = [up / name for up in (file.parent, *file.absolute().parents[1:3]) for name in _HEADERS]
+    return [*(Path(folder) for folder in listed(options.include)), *near]
+
+
 def _text(file: Path, options: Options) -> str:
     """The file's, with that of what it includes, and what --define says in the place of what they define."""
-    text = foreign().followed(file, str(file), [Path(folder) for folder in listed(options.include)])
+    text = foreign().followed(file, str(file), _folders(file, options))
     for name, value in _defined(options):
         text = foreign().with_value(text, name, value)
     return text
@@ -219,107 +245,33 @@ def _defined(options: Options) -> list[tuple[str, str]]:
     return [(name.strip(), value or "1") for name, _, value in (part.partition("=") for part in listed(options.define))]
 
 
+def _allowed(call: str) -> str:
+    """What lets a kernel that is launched in the call have as much dynamic shared memory as it is given there."""
+    found = re.fullmatch(r"\s*(?P<kernel>.+?)<<<(?P<configuration>.*)>>>\s*\(.*\)\s*", call, re.DOTALL)
+    parts = foreign().split(found["configuration"], 0, len(found["configuration"]), ",") if found else []
+    if not found or len(parts) < 3:
+        return ""
+    size = found["configuration"][slice(*parts[2])]
+    limit = "cudaFuncAttributeMaxDynamicSharedMemorySize"
+    return f"cudaFuncSetAttribute({found['kernel'].strip()}, {limit}, static_cast<int>({size})), cudaGetLastError();"
+
+
 def _source(text: str, call: str, variant: tuple[str, str, str, str]) -> str:
     a, b, c = (_ELEMENTS.get(kind, "void") for kind in variant[:3])
     undefined = "\n".join(f"#undef {name}" for name in _NOT_MACROS)
-    launched = _CALL.format(undefined=undefined, a=a, b=b, c=c, call=call, signature=_SIGNATURE)
+    launched = _CALL.format(allowed=_allowed(call), undefined=undefined, behind=BEHIND, a=a, b=b, c=c, call=call, signature=_SIGNATURE)
     return f"{text}\n{launched}"
 
 
-class Compiler:
-    """Compiles the file, and leaves out what belongs to its main program and cannot be compiled here."""
-
-    def __init__(self, tools: Mapping, name: str, text: str, flags: Sequence[str], folder: Path) -> None:
-        self._folder, self._name = folder, name
-        self._text = foreign().without_main(text)
-        self._stand_ins = folder / "stand_ins"
-        for header in _OF_TOOLKIT:
-            (self._stand_ins / header).parent.mkdir(parents=True, exist_ok=True)
-            (self._stand_ins / header).write_text("", encoding="utf-8")
-        compiler, *rest = tools["kernel"]
-        self._command = [compiler, f"-I{self._stand_ins}", *rest, *_DEFINED, *_LENIENT, *_BOUNDS, *flags]
-        self.headers: list[str] = []
-        self.functions: list[str] = []
-        self._why: dict[str, tuple[str, ...]] = {}  # a function that is left out: its first error
-
-    def compiled(self) -> Path:
-        """The object. A UserError, with the first error's lines, where a kernel or what the call needs does not compile."""
-        made, source = self._folder / "own.o", self._folder / "own.cpp"
-        for _ in range(_ROUNDS):
-            try:
-                text = translator()(foreign().prepared(self._text))
-            except SyntaxError as error:
-                place = Place.of_line(self._text, self._name, error.lineno or 1)
-                raise UserError(f"{place}: {error.msg}.", status=1) from error
-            source.write_text('#include "common/cpu/ptx/foreign.hpp"\n' + named_lines(self._name, text), encoding="utf-8")
-            done = process.stream([*self._command, "-o", made, "-c", source], f"Compiling {self._name}", process.unseen)
-            if not done.status:
-                return made
-            blame_the_machine("The compiler", done.status, done.lines)
-            if not self._left_out("\n".join(done.lines)):
-                break
-        told = first_error(done.lines)
-        # What the call needs was left out: not that it is missing is the news.
-        told = next((why for name, why in self._why.items() if re.search(rf"\b{name}\b", told[0])), told) if told else told
-        lines = "\n".join(f"  {line}" for line in told)
-        raise UserError(f"{self._name} does not compile for the CPU device.\n{lines}", status=1)
-
-    def vanished(self) -> list[str]:
-        """Functions of the device of which nothing is left where __CUDA_ARCH__ is what it is. After compiled()."""
-        there = foreign().functions(self._text)
-        asked = {f.name for f in there if f.on_device and "__CUDA_ARCH__" in self._text[f.start : f.end]}
-        if not asked:
-            return []
-        source = self._folder / "own.cpp"
-        command = [*(part for part in self._command if part != "-c"), "-E", "-P", source]
-        done = process.stream(command, f"Preprocessing {self._name}", process.unseen)
-        text = "\n".join(done.lines)
-        bodies = [(f.name, foreign().body(text, f)) for f in foreign().functions(text) if f.name in asked]
-        return sorted({name for name, body in bodies if not body.strip(" \t\n;")}) if not done.status else []
-
-    def _left_out(self, said: str) -> bool:
-        """Leaves out a header that is not here, or the functions of the host in which the errors are; whether there is one."""
-        if missing := _MISSING.search(said):
-            header = (self._stand_ins / missing["header"]).resolve()
-            if self._stand_ins.resolve() not in header.parents or header.exists():
-                return False
-            header.parent.mkdir(parents=True, exist_ok=True)
-            header.write_text("", encoding="utf-8")
-            self.headers.append(missing["header"])
-            return True
-        places = {Place(found["file"], int(found["line"])) for found in _ERROR.finditer(said)}
-        offsets = [offset for place in places if (offset := place.offset(self._text, self._name)) is not None]
-        if self._without_assertions(offsets):
-            return True
-        unwanted = [
-            function
-            for function in foreign().functions(self._text)
-            if not function.on_device
-            and function.end <= self._text.index(_BEHIND)
-            and any(function.start <= offset < function.end for offset in offsets)
-        ]
-        unwanted += self._declarations(offsets)
-        for function in unwanted:
-            inside = [place for place in places if function.start <= (place.offset(self._text, self._name) or -1) < function.end]
-            of_it = [line for line in said.split("\n") if any(line.startswith(f"{place}:") for place in inside)]
-            self._why.setdefault(function.name, tuple(of_it[:1]))
-        self._text = foreign().without(self._text, sorted(unwanted, key=lambda function: -function.start))
-        self.functions += [function.name for function in unwanted]
-        return bool(unwanted)
-
-    def _without_assertions(self, offsets: list[int]) -> bool:
-        """Leaves out assertions that do not compile: those of who only compiles with -DNDEBUG."""
-        found = {where for at in offsets if (where := foreign().assertion(self._text, at))}
-        for where in sorted(found, reverse=True):
-            self._text = foreign().without_assertion(self._text, where)
-        return bool(found)
-
-    def _declarations(self, offsets: list[int]) -> list:
-        """What is declared there without a body, outside of all functions and in front of the call."""
-        bodies = list(foreign().functions(self._text))
-        outside = [at for at in offsets if not any(body.start <= at < body.end for body in bodies)]
-        found = {foreign().declaration(self._text, at) for at in outside if at < self._text.index(_BEHIND)}
-        return sorted((one for one in found if one is not None), key=lambda one: one.start)
+def _defining(file: Path, what: str) -> Path | None:
+    """The source beside the file, or in a folder beside its own, that defines that function of the host."""
+    name = re.search(r"(\w+)\s*(?:\(|$)", re.sub(r"<[^<>]*>", "", what))
+    near = [path for pattern in _SOURCES for path in (*file.parent.glob(pattern), *file.parent.glob(f"../*/{pattern}"))]
+    for other in near[:200] if name else ():
+        text = other.read_text(encoding="utf-8", errors="replace")
+        if other.resolve() != file.resolve() and name[1] in text and name[1] in {f.name for f in foreign().functions(text)}:
+            return other
+    return None
 
 
 def _program(file: Path, options: Options, like: str | None, folder: Path) -> tuple[Path, list[str]]:
@@ -339,14 +291,15 @@ def _program(file: Path, options: Options, like: str | None, folder: Path) -> tu
     # Not what the file defines itself: the CPU device's headers have names such as N, too.
     apart = [(name, value) for name, value in _defined(options) if foreign().with_value(text, name, "") == text]
     flags = [f"-D{name}={value}" for name, value in apart] + [f"-I{folder}" for folder in listed(options.include)]
-    compiler = Compiler(tools, name, _source(text, call, variant), [*flags, f"-D__CUDA_ARCH__={arch}0"], folder)
+    flags += [f"-D__CUDA_ARCH__={arch}0", f"-D__CUDA_ARCH_FEAT_SM{arch}_ALL=1"]
+    compiler = Compiler(tools, name, _source(text, call, variant), flags, folder / "own")
     kernel = compiler.compiled()
     if compiler.headers:
         said.append(f"Headers that are not here count as empty: {', '.join(compiler.headers)}.")
     if vanished := compiler.vanished():
         said.append(f"Nothing is left of {', '.join(vanished)} where __CUDA_ARCH__ is {arch}0; --like sm_… chooses another.")
     if compiler.functions:
-        said.append(f"What is of the host and does not compile here is left out: {', '.join(compiler.functions)}.")
+        said.append(f"What does not compile here and the call does not need is left out: {', '.join(compiler.functions)}.")
     step = multiples_of(options.multiples)
     tile = ", ".join(str(step[key]) if step[key] > 1 else "32" for key in "MNK")
     lesson = folder / "lesson.cpp"
@@ -358,10 +311,19 @@ def _program(file: Path, options: Options, like: str | None, folder: Path) -> tu
         process.stream([*tools["kernel"], "-o", made, "-c", lesson], "Compiling the descriptor", process.unseen), "the program"
     )
     program = folder / "program"
-    done = link(tools, _LISTED, [kernel, made], program)
-    if undefined := next((line for line in done.lines if "undefined reference to" in line), None):
+    objects = [kernel, made]
+    for number in range(_OTHERS + 1):
+        done = link(tools, _LISTED, objects, program)
+        undefined = next((line for line in done.lines if "undefined reference to" in line), None)
+        if undefined is None:
+            break
         what = undefined.rsplit("undefined reference to", 1)[-1].strip(" `'")
-        raise UserError(f"{name} calls {what}, which the CPU device does not have.", status=1)
+        other = _defining(file, what) if number < _OTHERS else None
+        if other is None:
+            raise UserError(f"{name} calls {what}, which the CPU device does not have.", status=1)
+        said.append(f"Compiled with it: {other}.")
+        text = foreign().followed(other, str(other), _folders(other, options))
+        objects.append(Compiler(tools, str(other), text, flags, folder / f"other{number}").compiled())
     unlinked(done, "the program")
     return program, said
 
@@ -377,6 +339,12 @@ def few_digits(found: Trace, request: Request) -> bool:
     # Inputs of variance 1: an element of A·B is of the size of sqrt(K). A sum in FP16 rounds at each of K steps.
     spread = math.sqrt(max(request.k, 1))
     return 0 < verdict["rms_error"] <= spread * 2**-11 * max(1.0, spread / 2)
+
+
+def _only_beta(found: Trace, options: Options) -> bool:
+    """Whether nothing was found but that C is read where beta is 0."""
+    ids = {finding["id"] for finding in found["findings"]}
+    return options.beta_reads_c is None and ids == {"forbidden_read"} and not found["error"] and not found.get("overruns")
 
 
 def verdict_of(found: Trace, request: Request, options: Options) -> tuple[str, bool]:
@@ -423,6 +391,12 @@ def traced_own(file: Path, options: Options, request: Request, asked: bool, hist
         own = inspection.Own(file.name, str(file))
         tolerant = replace(request, options=(*request.options, "--tolerant"))
         found, _ = trace(program, file.name, tolerant, history, own)
+        if _only_beta(found, options) and not any(option.startswith("--beta=") for option in request.options):
+            again = replace(tolerant, options=(*tolerant.options, "--beta=1"))
+            with_c, _ = trace(program, file.name, again, history, own)
+            if with_c["verdict"] and (with_c["verdict"]["passed"] or few_digits(with_c, again)):
+                said.append(_READS_C)
+                found, request = with_c, replace(request, options=(*request.options, "--beta=1"))
         found["overruns"] = local_only(found.get("overruns", []), _text(file, options), str(file))
     verdict, right = verdict_of(found, request, options)
     return Traced(found, request, verdict, right, said)

@@ -238,6 +238,9 @@ void* shared_pointer(unsigned long long number) {
 void unknown_instruction(Site site) {
     block().unknown_instruction(site);
 }
+void unknown_call(const char* name) {
+    throw gemm::Error(std::string(name) + "() was called, which the CPU device does not have.");
+}
 unsigned shared_address(const void* shared) {
     return block().shared_address(shared);
 }

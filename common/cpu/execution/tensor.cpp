@@ -223,16 +223,18 @@ void multiply_fragments(float* acc, const std::uint32_t* a, const std::uint32_t*
 }
 
 void check_wmma_memory(const void* start, unsigned pitch, std::size_t element_bytes, Site site) {
-    const std::string where = std::string(site.what) + " at " + site.file + ":" + std::to_string(site.line);
+    const auto where = [&] {  // Not before it is needed: this is on every load's way.
+        return std::string(site.what) + " at " + site.file + ":" + std::to_string(site.line);
+    };
     if (reinterpret_cast<std::uintptr_t>(start) % 32 != 0) {
-        const std::string why = where + " names an address that is not a multiple of 32.";
+        const std::string why = where() + " names an address that is not a multiple of 32.";
         // 16 bytes are as much as the instructions want that it becomes.
         if (reinterpret_cast<std::uintptr_t>(start) % 16 != 0 ||
-            !tolerates(gemm::FaultId::kernel_threw, where, why))
+            !tolerates(gemm::FaultId::kernel_threw, where(), why))
             throw gemm::Error(why);
     }
     if (pitch * element_bytes % 16 != 0)
-        throw gemm::Error(where + " names a pitch that is not a multiple of 16 bytes.");
+        throw gemm::Error(where() + " names a pitch that is not a multiple of 16 bytes.");
 }
 
 void wmma_moved(const void* start, unsigned pitch, Site site) {

@@ -46,6 +46,10 @@ struct cudaDeviceProp {
     int maxThreadsPerBlock, maxThreadsPerMultiProcessor, maxBlocksPerMultiProcessor;
     int maxThreadsDim[3], maxGridSize[3];
     int l2CacheSize;
+    // What sources print, and the CPU device does not have: 0.
+    int clockRate, memoryClockRate, memoryBusWidth, regsPerBlock, regsPerMultiprocessor;
+    int concurrentKernels, asyncEngineCount, cooperativeLaunch, integrated, ECCEnabled, pciBusID, pciDeviceID;
+    std::size_t totalConstMem;
 };
 enum cudaDeviceAttr {
     cudaDevAttrMaxThreadsPerBlock = 1,

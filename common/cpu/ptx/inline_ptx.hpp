@@ -161,8 +161,13 @@ struct Step {
         constexpr Kind kind = kProgram.scalar[kThis.group[G].first].kind;
         return kind == Kind::operand || kind == Kind::named;
     }
+    /// By its number; where the instruction names no state space, an operand of 64 bits is a generic address.
     template <int G>
     __forceinline__ void* shared() const {
+        if constexpr (kName.find("shared") == kName.npos) {
+            if (const std::uint64_t address = at<G>(); address >> 32 != 0)
+                return reinterpret_cast<void*>(address);
+        }
         return shared_pointer(at<G>() & kNumber);
     }
     template <int G>
@@ -201,6 +206,14 @@ struct Step {
         if constexpr (name == "tid.y") return thread_idx().y;
         if constexpr (name == "ctaid.x") return block_idx().x;
         if constexpr (name == "ctaid.y") return block_idx().y;
+        if constexpr (name == "tid.z") return thread_idx().z;
+        if constexpr (name == "ctaid.z") return block_idx().z;
+        if constexpr (name == "ntid.x") return block_dim().x;
+        if constexpr (name == "ntid.y") return block_dim().y;
+        if constexpr (name == "nctaid.x") return grid_dim().x;
+        if constexpr (name == "nctaid.y") return grid_dim().y;
+        if constexpr (name == "lanemask_lt") return (1u << lane()) - 1;
+        if constexpr (name == "clock" || name == "clock64" || name == "globaltimer") return 0;  // there is no time
         unknown();
     }
 
@@ -471,7 +484,10 @@ struct Step {
                               : kName.ends_with("32") ? 4
                               : kName.ends_with("16") ? 2
                                                       : 1;
-        if constexpr (!is("ld.global") && !is("st.global") && !is("ld.shared") && !is("st.shared")) {
+        // Without a state space the address is generic.
+        constexpr bool generic = !of("shared") && !of("shared::cta") && !of("shared::cluster") && !of("local") &&
+                                 !of("param") && !of("const");
+        if constexpr (!generic && !is("ld.shared") && !is("st.shared")) {
             unknown();
         } else {
             using Unsigned = std::conditional_t<

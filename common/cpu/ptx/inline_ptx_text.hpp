@@ -117,6 +117,7 @@ class Parser {
         if (peek() == '@') {
             ++at_;
             if (peek() == '!') it.negated = true, ++at_;
+            if (peek() == '%' && peek(1) == '%') at_ += 2;
             const std::size_t from = at_;
             if (peek() == '%') return void(p_.readable = false);  // an operand, which has no type for it
             while (word(peek())) ++at_;
@@ -167,6 +168,20 @@ class Parser {
         }
         if (open) close();
     }
+    /// Whether it is a register of the hardware's (PTX ISA, "Special Registers"), and none that the statement declares.
+    static constexpr bool is_special(std::string_view name) {
+        constexpr std::string_view kNames[] = {"tid",    "ntid",   "laneid",   "warpid",  "nwarpid", "ctaid",
+                                               "nctaid", "smid",   "nsmid",    "gridid",  "clock",   "clock64",
+                                               "clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid",
+                                               "cluster_ctarank", "cluster_nctarank", "is_explicit_cluster",
+                                               "lanemask_lt", "lanemask_le", "lanemask_eq", "lanemask_gt", "lanemask_ge",
+                                               "globaltimer", "globaltimer_lo", "dynamic_smem_size", "total_smem_size"};
+        const std::string_view first = name.substr(0, name.find('.'));
+        for (const std::string_view known : kNames) {
+            if (first == known) return true;
+        }
+        return false;
+    }
     constexpr bool scalar() {
         Scalar& s = p_.scalar[p_.scalars++];
         const char c = peek();
@@ -174,8 +189,10 @@ class Parser {
             ++at_;
             if (peek() == '%') ++at_;
             if (digit(peek())) return s = {Kind::operand, number()}, true;
-            s = {Kind::special, static_cast<long>(at_)};
+            const std::size_t from = at_;
             while (word(peek()) || peek() == '.') ++at_;
+            s = is_special(text_.substr(from, at_ - from)) ? Scalar{Kind::special, static_cast<long>(from)}
+                                                           : Scalar{Kind::named, name(from)};
             return true;
         }
         if (digit(c) || c == '-') return s = {Kind::immediate, number()}, true;

@@ -12,6 +12,8 @@ void* shared_pointer(unsigned long long number);
 
 /// Ends the launch: the CPU device does not know what `site` says.
 [[noreturn]] void unknown_instruction(Site site);
+/// Ends the launch: the CPU device has no function of that name, which is a library's.
+[[noreturn]] void unknown_call(const char* name);
 
 }  // namespace cpu_device
 
