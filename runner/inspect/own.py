@@ -46,11 +46,7 @@ _SIGNATURE = (
 _CALL = """
 {undefined}
 {behind}
-struct Map_ {{
-    CUtensorMap* map_;
-    operator const CUtensorMap*() const {{ return map_; }}
-    operator const CUtensorMap&() const {{ return *map_; }}
-}};
+using ::cpu_device::tensor_map;
 template <class Total_, class Size_>
 constexpr unsigned ceil(Total_ total_, Size_ size_) {{
     return static_cast<unsigned>((static_cast<long long>(total_) + size_ - 1) / size_);
@@ -62,27 +58,6 @@ constexpr unsigned ceil_div(Total_ total_, Size_ size_) {{
 template <class Total_, class Size_>
 constexpr unsigned cdiv(Total_ total_, Size_ size_) {{
     return own_kernel_call::ceil(total_, size_);
-}}
-/// A matrix of rows that are one behind the other, and a box of it, for cp.async.bulk.tensor.
-template <class Element_>
-Map_ tensor_map(Element_* at_, int rows_, int columns_, int box_rows_, int box_columns_, int swizzle_ = 128) {{
-    const cuuint64_t sizes_[]{{static_cast<cuuint64_t>(columns_), static_cast<cuuint64_t>(rows_)}};
-    const cuuint64_t strides_[]{{sizes_[0] * sizeof(Element_)}};
-    const cuuint32_t box_[]{{static_cast<cuuint32_t>(box_columns_), static_cast<cuuint32_t>(box_rows_)}}, steps_[]{{1, 1}};
-    const auto type_ = sizeof(Element_) == 4                         ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
-                       : std::is_same_v<Element_, __nv_bfloat16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
-                                                                     : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-    const auto mode_ = swizzle_ == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
-                       : swizzle_ == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
-                       : swizzle_ == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
-                                        : CU_TENSOR_MAP_SWIZZLE_NONE;
-    static CUtensorMap maps_[16];
-    static unsigned made_ = 0;
-    CUtensorMap& map_ = maps_[made_++ % 16];
-    if (cuTensorMapEncodeTiled(&map_, type_, 2, at_, sizes_, strides_, box_, steps_, CU_TENSOR_MAP_INTERLEAVE_NONE, mode_,
-                               CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
-        ::cpu_device::trap({{::cpu_device::tensor_map_refusal(), "--call", 1}});
-    return {{&map_}};
 }}
 [[maybe_unused]] static void launch(int M, int N, int K, float alpha, {a}* A, int lda, {b}* B, int ldb, float beta,
     {c}* C, int ldc, cudaStream_t stream) {{

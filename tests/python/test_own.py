@@ -15,6 +15,7 @@ from runner.inspect.own import Options, completed, multiples_of, sizes_of
 from runner.inspect.own_source import Place, foreign, guess, variant_of
 
 KERNELS = ROOT / "tests" / "kernels" / "own"
+REPOSITORY = KERNELS / "repository"
 
 
 def inspect(file: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -71,6 +72,36 @@ def test_more_shapes_and_pipelines_run_as_they_stand(name: str, options: list[st
     found, status = traced(KERNELS / f"{name}.cu", *options)
     assert (found["error"], found["findings"], found["undefined"], status) == (None, [], [], 0)
     assert found["verdict"]["rms_error"] < 0.1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--call=rows<<<M,N,60000>>>(N,K,A,B,C)", "--variant=fp16_fp32.nt", "--sizes=4x32x16"],
+        ["--call=by_address(M,N,K,A,B,C)", "--variant=fp16_fp32.nt", "--sizes=4x32x16"],
+        ["--call=tile<<<1,32>>>(A,B,C)", "--variant=fp16_fp32.nt", "--sizes=16x8x16"],
+    ],
+)
+def test_a_launcher_of_a_repository_is_taken_with_what_is_around_it(options: list[str]) -> None:
+    done = inspect(REPOSITORY / "src" / "launchers.cu", *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "is left out: Unknown, broken." in done.stdout
+    assert ("tools.cu" in done.stdout) and "Right at" in done.stdout
+
+
+def test_a_kernel_that_reads_c_whatever_beta_is_runs_with_beta_one() -> None:
+    done = inspect(REPOSITORY / "src" / "launchers.cu", "--call=blended<<<M,N>>>", "--sizes=4x32x16")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "With beta = 0 it reads C" in done.stdout
+
+
+def test_a_call_makes_tensor_maps() -> None:
+    call = "--call=copied<<<dim3(N/64,M/8),32>>>(tensor_map(B,K,N,8,64,0),tensor_map(C,M,N,8,64,0))"
+    found, status = traced(KERNELS / "boxes.cu", call, "--sizes=16x128x16", "--variant=fp32")
+    assert (found["error"], [one["id"] for one in found["findings"]]) == (None, [])
+    refused = inspect(KERNELS / "boxes.cu", call.replace("8,64,0", "8,64,32"), "--sizes=16x128x16", "--variant=fp32")
+    assert refused.returncode == 1
+    assert "bytes" in refused.stdout
 
 
 def test_what_a_gpu_lets_pass_is_said_and_the_launch_goes_on(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cuda.h>
+#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 #include "common/cpu/ptx/shared_numbers.hpp"
@@ -89,6 +90,38 @@ inline CUresult cuGetErrorString(CUresult result, const char** text) {
 inline CUresult cuGetErrorName(CUresult result, const char** text) {
     return cuGetErrorString(result, text);
 }
+
+namespace cpu_device {
+/// What tensor_map() gives: a kernel may take it by value, and a launcher by its address.
+struct TensorMap {
+    CUtensorMap* map;
+    operator const CUtensorMap*() const { return map; }
+    operator const CUtensorMap&() const { return *map; }
+};
+/// For --call: a map of a matrix whose rows lie one behind the other, and of a box of it, in elements. Ends the
+/// launch where the driver would refuse it.
+template <class Element>
+TensorMap tensor_map(Element* matrix, int rows, int columns, int box_rows, int box_columns, int swizzle_bytes = 128) {
+    static_assert(sizeof(Element) == 4 || sizeof(Element) == 2);
+    const auto type = sizeof(Element) == 4                     ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+                      : std::is_same_v<Element, __nv_bfloat16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                                               : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    const auto swizzle = swizzle_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                         : swizzle_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                         : swizzle_bytes == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
+                                               : CU_TENSOR_MAP_SWIZZLE_NONE;
+    const cuuint64_t sizes[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
+    const cuuint64_t strides[] = {sizes[0] * sizeof(Element)};
+    const cuuint32_t box[] = {static_cast<cuuint32_t>(box_columns), static_cast<cuuint32_t>(box_rows)}, steps[] = {1, 1};
+    static CUtensorMap maps[16];  // as many as a call has at most
+    static unsigned made = 0;
+    CUtensorMap& map = maps[made++ % 16];
+    if (cuTensorMapEncodeTiled(&map, type, 2, matrix, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                               CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
+        trap({tensor_map_refusal(), "--call", 1});
+    return {&map};
+}
+}  // namespace cpu_device
 
 enum cudaDataType_t {
     CUDA_R_32F = 0,
