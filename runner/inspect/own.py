@@ -223,8 +223,10 @@ def _defined(options: Options) -> list[tuple[str, str]]:
 def _allowed(call: str) -> str:
     """What lets a kernel that is launched in the call have as much dynamic shared memory as it is given there."""
     found = re.fullmatch(r"\s*(?P<kernel>.+?)<<<(?P<configuration>.*)>>>\s*\(.*\)\s*", call, re.DOTALL)
-    parts = foreign().split(found["configuration"], 0, len(found["configuration"]), ",") if found else []
-    if not found or len(parts) < 3:
+    if found is None:
+        return ""
+    parts = foreign().split(found["configuration"], 0, len(found["configuration"]), ",")
+    if len(parts) < 3:
         return ""
     size = found["configuration"][slice(*parts[2])]
     limit = "cudaFuncAttributeMaxDynamicSharedMemorySize"
@@ -234,7 +236,9 @@ def _allowed(call: str) -> str:
 def _source(text: str, call: str, variant: tuple[str, str, str, str]) -> str:
     a, b, c = (_ELEMENTS.get(kind, "void") for kind in variant[:3])
     undefined = "\n".join(f"#undef {name}" for name in _NOT_MACROS)
-    launched = _CALL.format(allowed=_allowed(call), undefined=undefined, behind=BEHIND, a=a, b=b, c=c, call=call, signature=_SIGNATURE)
+    launched = _CALL.format(
+        allowed=_allowed(call), undefined=undefined, behind=BEHIND, a=a, b=b, c=c, call=call, signature=_SIGNATURE
+    )
     return f"{text}\n{launched}"
 
 
@@ -285,8 +289,14 @@ def _program(file: Path, options: Options, like: str | None, folder: Path) -> tu
     unlinked(
         process.stream([*tools["kernel"], "-o", made, "-c", lesson], "Compiling the descriptor", process.unseen), "the program"
     )
+    return _linked(file, options, tools, flags, [kernel, made], folder, said), said
+
+
+def _linked(
+    file: Path, options: Options, tools: Mapping, flags: Sequence[str], objects: list[Path], folder: Path, said: list[str]
+) -> Path:
+    """The program, with those sources beside the file that define what is missing."""
     program = folder / "program"
-    objects = [kernel, made]
     for number in range(_OTHERS + 1):
         done = link(tools, _LISTED, objects, program)
         undefined = next((line for line in done.lines if "undefined reference to" in line), None)
@@ -295,12 +305,12 @@ def _program(file: Path, options: Options, like: str | None, folder: Path) -> tu
         what = undefined.rsplit("undefined reference to", 1)[-1].strip(" `'")
         other = _defining(file, what) if number < _OTHERS else None
         if other is None:
-            raise UserError(f"{name} calls {what}, which the CPU device does not have.", status=1)
+            raise UserError(f"{file} calls {what}, which the CPU device does not have.", status=1)
         said.append(f"Compiled with it: {other}.")
         text = foreign().followed(other, str(other), _folders(other, options))
         objects.append(Compiler(tools, str(other), text, flags, folder / f"other{number}").compiled())
     unlinked(done, "the program")
-    return program, said
+    return program
 
 
 def few_digits(found: Trace, request: Request) -> bool:

@@ -25,7 +25,8 @@ _OF_TOOLKIT = (
 )  # fmt: skip
 # Of NVIDIA's samples, which many sources include: what their launchers use of it.
 _STAND_INS = {
-    "helper_cuda.h": "#define checkCudaErrors(call) static_cast<void>(call)\n#define getLastCudaError(message) cudaGetLastError()\n"
+    "helper_cuda.h": "#define checkCudaErrors(call) static_cast<void>(call)\n"
+    "#define getLastCudaError(message) cudaGetLastError()\n"
     "inline int findCudaDevice(int, const char**) { return 0; }\n",
 }
 _ROUNDS = 40  # of headers and functions that are left out

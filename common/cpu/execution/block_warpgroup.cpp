@@ -7,6 +7,7 @@
 
 #include "common/cpu/execution/block.hpp"
 #include "common/cpu/execution/device.hpp"
+#include "common/cpu/execution/tolerance.hpp"
 
 namespace cpu_device {
 namespace {
@@ -142,7 +143,9 @@ void Block::set_registers(int count, bool more, const Site& site) {
     const int launched = registers_at_launch(count_);
     if (register_counts_.empty()) register_counts_.assign(static_cast<std::size_t>(count_), launched);
     int& mine = register_counts_[static_cast<std::size_t>(running_->thread)];
-    if (more ? count < mine : count > mine)
+    // How many it has is what ptxas decides: for a kernel that is not this course's, the most is only a
+    // guess.
+    if (!tolerant() && (more ? count < mine : count > mine))
         wrong(FaultId::registers_missing, site,
               "requests " + std::to_string(count) + " registers per thread, but it has " +
                   std::to_string(mine) + ": that is not " + (more ? "more" : "fewer"));

@@ -10,7 +10,8 @@
 #include "common/cpu/ptx/shared_numbers.hpp"
 
 using cudaError = cudaError_t;
-constexpr auto cudaErrorLaunchFailure = static_cast<cudaError_t>(719), cudaErrorUnknown = static_cast<cudaError_t>(999),
+constexpr auto cudaErrorLaunchFailure = static_cast<cudaError_t>(719),
+               cudaErrorUnknown = static_cast<cudaError_t>(999),
                cudaErrorInvalidDevicePointer = static_cast<cudaError_t>(17),
                cudaErrorInitializationError = static_cast<cudaError_t>(3),
                cudaErrorLaunchOutOfResources = static_cast<cudaError_t>(701),
@@ -27,28 +28,40 @@ constexpr auto cudaDevAttrMaxRegistersPerBlock = static_cast<cudaDeviceAttr>(12)
 // that hides their types.
 namespace cpu_device {
 template <class... P>
-cudaError_t launch_with(void (*kernel)(P...), dim3 grid, dim3 block, std::size_t bytes, cudaStream_t stream, dim3 cluster,
-                        void** arguments) {
+cudaError_t launch_with(void (*kernel)(P...), dim3 grid, dim3 block, std::size_t bytes, cudaStream_t stream,
+                        dim3 cluster, void** arguments) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
         launcher(kernel_name(reinterpret_cast<const void*>(kernel)), kernel, grid, block, bytes, stream)
-            .with_cluster(cluster.x, cluster.y, cluster.z)(*static_cast<std::remove_reference_t<P>*>(arguments[I])...);
-    }(std::index_sequence_for<P...>{});
+            .with_cluster(cluster.x, cluster.y,
+                          cluster.z)(*static_cast<std::remove_reference_t<P>*>(arguments[I])...);
+    }
+    (std::index_sequence_for<P...>{});
     return cudaPeekAtLastError();
 }
 }  // namespace cpu_device
 template <class... P>
-cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments, std::size_t bytes = 0,
-                             cudaStream_t stream = nullptr) {
+cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments,
+                             std::size_t bytes = 0, cudaStream_t stream = nullptr) {
     return ::cpu_device::launch_with(kernel, grid, block, bytes, stream, dim3(), arguments);
 }
 template <class... P>
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, void (*kernel)(P...), void** arguments) {
-    return ::cpu_device::launch_with(kernel, config->config_gridDim, config->config_blockDim, config->dynamicSmemBytes,
-                                     config->stream, ::cpu_device::cluster_of(*config), arguments);
+    return ::cpu_device::launch_with(kernel, config->config_gridDim, config->config_blockDim,
+                                     config->dynamicSmemBytes, config->stream,
+                                     ::cpu_device::cluster_of(*config), arguments);
 }
 
-enum cudaSharedMemConfig { cudaSharedMemBankSizeDefault, cudaSharedMemBankSizeFourByte, cudaSharedMemBankSizeEightByte };
-enum cudaLimit { cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize, cudaLimitPersistingL2CacheSize = 6 };
+enum cudaSharedMemConfig {
+    cudaSharedMemBankSizeDefault,
+    cudaSharedMemBankSizeFourByte,
+    cudaSharedMemBankSizeEightByte
+};
+enum cudaLimit {
+    cudaLimitStackSize,
+    cudaLimitPrintfFifoSize,
+    cudaLimitMallocHeapSize,
+    cudaLimitPersistingL2CacheSize = 6
+};
 inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) {
     return cudaSuccess;
 }
@@ -98,10 +111,11 @@ struct TensorMap {
     operator const CUtensorMap*() const { return map; }
     operator const CUtensorMap&() const { return *map; }
 };
-/// For --call: a map of a matrix whose rows lie one behind the other, and of a box of it, in elements. Ends the
-/// launch where the driver would refuse it.
+/// For --call: a map of a matrix whose rows lie one behind the other, and of a box of it, in elements. Ends
+/// the launch where the driver would refuse it.
 template <class Element>
-TensorMap tensor_map(Element* matrix, int rows, int columns, int box_rows, int box_columns, int swizzle_bytes = 128) {
+TensorMap tensor_map(Element* matrix, int rows, int columns, int box_rows, int box_columns,
+                     int swizzle_bytes = 128) {
     static_assert(sizeof(Element) == 4 || sizeof(Element) == 2);
     const auto type = sizeof(Element) == 4                     ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
                       : std::is_same_v<Element, __nv_bfloat16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
@@ -112,12 +126,14 @@ TensorMap tensor_map(Element* matrix, int rows, int columns, int box_rows, int b
                                                : CU_TENSOR_MAP_SWIZZLE_NONE;
     const cuuint64_t sizes[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
     const cuuint64_t strides[] = {sizes[0] * sizeof(Element)};
-    const cuuint32_t box[] = {static_cast<cuuint32_t>(box_columns), static_cast<cuuint32_t>(box_rows)}, steps[] = {1, 1};
+    const cuuint32_t box[] = {static_cast<cuuint32_t>(box_columns), static_cast<cuuint32_t>(box_rows)},
+                     steps[] = {1, 1};
     static CUtensorMap maps[16];  // as many as a call has at most
     static unsigned made = 0;
     CUtensorMap& map = maps[made++ % 16];
-    if (cuTensorMapEncodeTiled(&map, type, 2, matrix, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-                               CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
+    if (cuTensorMapEncodeTiled(&map, type, 2, matrix, sizes, strides, box, steps,
+                               CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
         trap({tensor_map_refusal(), "--call", 1});
     return {&map};
 }
@@ -149,8 +165,17 @@ enum cublasStatus_t {
     CUBLAS_STATUS_LICENSE_ERROR = 16,
 };
 enum cublasOperation_t { CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C };
-enum cublasMath_t { CUBLAS_DEFAULT_MATH, CUBLAS_TENSOR_OP_MATH, CUBLAS_PEDANTIC_MATH, CUBLAS_TF32_TENSOR_OP_MATH };
-enum cublasGemmAlgo_t { CUBLAS_GEMM_DEFAULT = -1, CUBLAS_GEMM_DFALT = -1, CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99 };
+enum cublasMath_t {
+    CUBLAS_DEFAULT_MATH,
+    CUBLAS_TENSOR_OP_MATH,
+    CUBLAS_PEDANTIC_MATH,
+    CUBLAS_TF32_TENSOR_OP_MATH
+};
+enum cublasGemmAlgo_t {
+    CUBLAS_GEMM_DEFAULT = -1,
+    CUBLAS_GEMM_DFALT = -1,
+    CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99
+};
 enum cublasComputeType_t {
     CUBLAS_COMPUTE_16F = 64,
     CUBLAS_COMPUTE_32F = 68,
@@ -174,10 +199,10 @@ inline cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t) {
 inline const char* cublasGetStatusString(cublasStatus_t status) {
     return status == CUBLAS_STATUS_SUCCESS ? "CUBLAS_STATUS_SUCCESS" : "an error of cuBLAS";
 }
-#define CPU_DEVICE_CUBLAS(name)               \
-    template <class... A>                     \
-    cublasStatus_t name(A&&...) {             \
-        ::cpu_device::unknown_call(#name);    \
+#define CPU_DEVICE_CUBLAS(name)            \
+    template <class... A>                  \
+    cublasStatus_t name(A&&...) {          \
+        ::cpu_device::unknown_call(#name); \
     }
 CPU_DEVICE_CUBLAS(cublasSgemm)
 CPU_DEVICE_CUBLAS(cublasHgemm)

@@ -82,7 +82,9 @@ inline unsigned __umulhi(unsigned a, unsigned b) {
 }
 /// Of the lower 24 bits.
 inline int __mul24(int a, int b) {
-    const auto low = [](int x) { return static_cast<long long>(static_cast<int>(static_cast<unsigned>(x) << 8) >> 8); };
+    const auto low = [](int x) {
+        return static_cast<long long>(static_cast<int>(static_cast<unsigned>(x) << 8) >> 8);
+    };
     return static_cast<int>(low(a) * low(b));
 }
 inline unsigned __umul24(unsigned a, unsigned b) {
@@ -98,12 +100,14 @@ inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned s) {
     const unsigned long long bytes = static_cast<unsigned long long>(y) << 32 | x;
     unsigned result = 0;
-    for (unsigned i = 0; i < 4; ++i) result |= static_cast<unsigned>(bytes >> 8 * (s >> 4 * i & 7) & 0xff) << 8 * i;
+    for (unsigned i = 0; i < 4; ++i)
+        result |= static_cast<unsigned>(bytes >> 8 * (s >> 4 * i & 7) & 0xff) << 8 * i;
     return result;
 }
 /// Four products of bytes, added to c.
 inline int __dp4a(int a, int b, int c) {
-    for (int i = 0; i < 4; ++i) c += static_cast<signed char>(a >> 8 * i) * static_cast<signed char>(b >> 8 * i);
+    for (int i = 0; i < 4; ++i)
+        c += static_cast<signed char>(a >> 8 * i) * static_cast<signed char>(b >> 8 * i);
     return c;
 }
 inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
@@ -114,9 +118,9 @@ inline int __dp4a(char4 a, char4 b, int c) {
     return c + a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
 }
 
-#define CPU_DEVICE_CAST(name, From, To)          \
-    inline To name(From value) {                 \
-        return __builtin_bit_cast(To, value);    \
+#define CPU_DEVICE_CAST(name, From, To)       \
+    inline To name(From value) {              \
+        return __builtin_bit_cast(To, value); \
     }
 CPU_DEVICE_CAST(__float_as_int, float, int)
 CPU_DEVICE_CAST(__float_as_uint, float, unsigned)
@@ -125,9 +129,9 @@ CPU_DEVICE_CAST(__uint_as_float, unsigned, float)
 CPU_DEVICE_CAST(__double_as_longlong, double, long long)
 CPU_DEVICE_CAST(__longlong_as_double, long long, double)
 #undef CPU_DEVICE_CAST
-#define CPU_DEVICE_CONVERT(name, From, To)    \
-    inline To name(From value) {              \
-        return static_cast<To>(value);        \
+#define CPU_DEVICE_CONVERT(name, From, To) \
+    inline To name(From value) {           \
+        return static_cast<To>(value);     \
     }
 CPU_DEVICE_CONVERT(__uint2float_rn, unsigned, float)
 CPU_DEVICE_CONVERT(__ll2float_rn, long long, float)
@@ -153,22 +157,24 @@ T reduced(unsigned mask, T value, Combine combine, Here here) {
     bool first = true;
     for (int lane = 0; lane < 32; ++lane) {
         if ((mask >> lane & 1) == 0) continue;
-        const T other = shuffle(mask, shuffle_index, value, lane, 32, {"__reduce_sync()", here.file, here.line});
+        const T other =
+            shuffle(mask, shuffle_index, value, lane, 32, {"__reduce_sync()", here.file, here.line});
         result = first ? other : combine(result, other);
         first = false;
     }
     return result;
 }
 }  // namespace cpu_device
-#define CPU_DEVICE_REDUCE(name, expression)                                                          \
-    template <class T>                                                                               \
-    T name(unsigned mask, T value, ::cpu_device::Here here = {}) {                                   \
-        return ::cpu_device::reduced(mask, value, [](T a, T b) -> T { return expression; }, here);   \
+#define CPU_DEVICE_REDUCE(name, expression)                               \
+    template <class T>                                                    \
+    T name(unsigned mask, T value, ::cpu_device::Here here = {}) {        \
+        return ::cpu_device::reduced(                                     \
+            mask, value, [](T a, T b) -> T { return expression; }, here); \
     }
 CPU_DEVICE_REDUCE(__reduce_add_sync, a + b)
 CPU_DEVICE_REDUCE(__reduce_min_sync, a < b ? a : b)
 CPU_DEVICE_REDUCE(__reduce_max_sync, a < b ? b : a)
-CPU_DEVICE_REDUCE(__reduce_and_sync, a & b)
+CPU_DEVICE_REDUCE(__reduce_and_sync, a& b)
 CPU_DEVICE_REDUCE(__reduce_or_sync, a | b)
 #undef CPU_DEVICE_REDUCE
 

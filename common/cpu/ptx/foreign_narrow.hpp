@@ -21,64 +21,63 @@ using nv_half2 = __half2;
     __forceinline__ T2 name2(T2 values) {                 \
         return T2(name(values.x), name(values.y));        \
     }
-#define CPU_DEVICE_OF_TWO(T, T2, name, name2, expression)                        \
-    __forceinline__ T name(T first, T second) {                                  \
+#define CPU_DEVICE_OF_TWO(T, T2, name, name2, expression)                          \
+    __forceinline__ T name(T first, T second) {                                    \
         const float a = static_cast<float>(first), b = static_cast<float>(second); \
-        return T(expression);                                                    \
-    }                                                                            \
-    __forceinline__ T2 name2(T2 first, T2 second) {                              \
-        return T2(name(first.x, second.x), name(first.y, second.y));             \
+        return T(expression);                                                      \
+    }                                                                              \
+    __forceinline__ T2 name2(T2 first, T2 second) {                                \
+        return T2(name(first.x, second.x), name(first.y, second.y));               \
     }
 // 1 and 0 of a pair; whether it holds of both.
-#define CPU_DEVICE_COMPARE(T, T2, relation, op)                                    \
-    __forceinline__ bool __h##relation(T a, T b) {                                 \
-        return static_cast<float>(a) op static_cast<float>(b);                     \
-    }                                                                              \
-    __forceinline__ T2 __h##relation##2(T2 a, T2 b) {                              \
-        return T2(T(__h##relation(a.x, b.x) ? 1.0f : 0.0f),                        \
-                  T(__h##relation(a.y, b.y) ? 1.0f : 0.0f));                       \
-    }                                                                              \
-    __forceinline__ bool __hb##relation##2(T2 a, T2 b) {                           \
-        return __h##relation(a.x, b.x) && __h##relation(a.y, b.y);                 \
+#define CPU_DEVICE_COMPARE(T, T2, relation, op)                                                        \
+    __forceinline__ bool __h##relation(T a, T b) {                                                     \
+        return static_cast<float>(a) op static_cast<float>(b);                                         \
+    }                                                                                                  \
+    __forceinline__ T2 __h##relation##2(T2 a, T2 b) {                                                  \
+        return T2(T(__h##relation(a.x, b.x) ? 1.0f : 0.0f), T(__h##relation(a.y, b.y) ? 1.0f : 0.0f)); \
+    }                                                                                                  \
+    __forceinline__ bool __hb##relation##2(T2 a, T2 b) {                                               \
+        return __h##relation(a.x, b.x) && __h##relation(a.y, b.y);                                     \
     }
-#define CPU_DEVICE_PAIRS(T2, op)                                            \
-    __forceinline__ T2 operator op(const T2& a, const T2& b) {              \
-        return T2(a.x op b.x, a.y op b.y);                                  \
-    }                                                                       \
-    __forceinline__ T2& operator op##=(T2& a, const T2& b) {                \
-        return a = a op b;                                                  \
+#define CPU_DEVICE_PAIRS(T2, op)                               \
+    __forceinline__ T2 operator op(const T2& a, const T2& b) { \
+        return T2(a.x op b.x, a.y op b.y);                     \
+    }                                                          \
+    __forceinline__ T2& operator op##=(T2& a, const T2& b) {   \
+        return a = a op b;                                     \
     }
-#define CPU_DEVICE_NARROW(T, T2)                                                                            \
-    CPU_DEVICE_OF_ONE(T, T2, __hneg, __hneg2, -a)                                                           \
-    CPU_DEVICE_OF_ONE(T, T2, __habs, __habs2, fabsf(a))                                                     \
-    CPU_DEVICE_OF_ONE(T, T2, hexp, h2exp, exp(static_cast<double>(a)))                                      \
-    CPU_DEVICE_OF_ONE(T, T2, hexp2, h2exp2, exp2(static_cast<double>(a)))                                   \
-    CPU_DEVICE_OF_ONE(T, T2, hlog, h2log, log(static_cast<double>(a)))                                      \
-    CPU_DEVICE_OF_ONE(T, T2, hsqrt, h2sqrt, sqrt(static_cast<double>(a)))                                   \
-    CPU_DEVICE_OF_ONE(T, T2, hrsqrt, h2rsqrt, 1.0 / sqrt(static_cast<double>(a)))                           \
-    CPU_DEVICE_OF_ONE(T, T2, hrcp, h2rcp, 1.0 / static_cast<double>(a))                                     \
-    CPU_DEVICE_OF_ONE(T, T2, htanh, h2tanh, tanh(static_cast<double>(a)))                                   \
-    CPU_DEVICE_OF_TWO(T, T2, __hdiv, __h2div, static_cast<double>(a) / static_cast<double>(b))              \
-    CPU_DEVICE_OF_TWO(T, T2, __hmax, __hmax2, fmaxf(a, b))                                                  \
-    CPU_DEVICE_OF_TWO(T, T2, __hmin, __hmin2, fminf(a, b))                                                  \
-    CPU_DEVICE_COMPARE(T, T2, eq, ==)                                                                       \
-    CPU_DEVICE_COMPARE(T, T2, ne, !=)                                                                       \
-    CPU_DEVICE_COMPARE(T, T2, lt, <)                                                                        \
-    CPU_DEVICE_COMPARE(T, T2, le, <=)                                                                       \
-    CPU_DEVICE_COMPARE(T, T2, gt, >)                                                                        \
-    CPU_DEVICE_COMPARE(T, T2, ge, >=)                                                                       \
-    CPU_DEVICE_PAIRS(T2, +)                                                                                 \
-    CPU_DEVICE_PAIRS(T2, -)                                                                                 \
-    CPU_DEVICE_PAIRS(T2, *)                                                                                 \
-    CPU_DEVICE_PAIRS(T2, /)                                                                                 \
-    __forceinline__ T2 __hsub2(T2 a, T2 b) {                                                                \
-        return a - b;                                                                                       \
-    }                                                                                                       \
-    __forceinline__ bool __hisnan(T a) {                                                                    \
-        return std::isnan(static_cast<float>(a));                                                           \
-    }                                                                                                       \
-    __forceinline__ T2 __lowhigh2highlow(T2 a) {                                                            \
-        return T2(a.y, a.x);                                                                                \
+#define CPU_DEVICE_NARROW(T, T2)                                                               \
+    CPU_DEVICE_OF_ONE(T, T2, __hneg, __hneg2, -a)                                              \
+    CPU_DEVICE_OF_ONE(T, T2, __habs, __habs2, fabsf(a))                                        \
+    CPU_DEVICE_OF_ONE(T, T2, hexp, h2exp, exp(static_cast<double>(a)))                         \
+    CPU_DEVICE_OF_ONE(T, T2, hexp2, h2exp2, exp2(static_cast<double>(a)))                      \
+    CPU_DEVICE_OF_ONE(T, T2, hlog, h2log, log(static_cast<double>(a)))                         \
+    CPU_DEVICE_OF_ONE(T, T2, hsqrt, h2sqrt, sqrt(static_cast<double>(a)))                      \
+    CPU_DEVICE_OF_ONE(T, T2, hrsqrt, h2rsqrt, 1.0 / sqrt(static_cast<double>(a)))              \
+    CPU_DEVICE_OF_ONE(T, T2, hrcp, h2rcp, 1.0 / static_cast<double>(a))                        \
+    CPU_DEVICE_OF_ONE(T, T2, htanh, h2tanh, tanh(static_cast<double>(a)))                      \
+    CPU_DEVICE_OF_TWO(T, T2, __hdiv, __h2div, static_cast<double>(a) / static_cast<double>(b)) \
+    CPU_DEVICE_OF_TWO(T, T2, __hmax, __hmax2, fmaxf(a, b))                                     \
+    CPU_DEVICE_OF_TWO(T, T2, __hmin, __hmin2, fminf(a, b))                                     \
+    CPU_DEVICE_COMPARE(T, T2, eq, ==)                                                          \
+    CPU_DEVICE_COMPARE(T, T2, ne, !=)                                                          \
+    CPU_DEVICE_COMPARE(T, T2, lt, <)                                                           \
+    CPU_DEVICE_COMPARE(T, T2, le, <=)                                                          \
+    CPU_DEVICE_COMPARE(T, T2, gt, >)                                                           \
+    CPU_DEVICE_COMPARE(T, T2, ge, >=)                                                          \
+    CPU_DEVICE_PAIRS(T2, +)                                                                    \
+    CPU_DEVICE_PAIRS(T2, -)                                                                    \
+    CPU_DEVICE_PAIRS(T2, *)                                                                    \
+    CPU_DEVICE_PAIRS(T2, /)                                                                    \
+    __forceinline__ T2 __hsub2(T2 a, T2 b) {                                                   \
+        return a - b;                                                                          \
+    }                                                                                          \
+    __forceinline__ bool __hisnan(T a) {                                                       \
+        return std::isnan(static_cast<float>(a));                                              \
+    }                                                                                          \
+    __forceinline__ T2 __lowhigh2highlow(T2 a) {                                               \
+        return T2(a.y, a.x);                                                                   \
     }
 CPU_DEVICE_NARROW(__half, __half2)
 CPU_DEVICE_NARROW(__nv_bfloat16, __nv_bfloat162)
@@ -134,7 +133,8 @@ __forceinline__ __nv_bfloat16 __hmul(__nv_bfloat16 a, __nv_bfloat16 b) {
 }
 /// The product is exact in double, and of the sum all that decides how it rounds to 16 bits.
 __forceinline__ __nv_bfloat16 __hfma(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c) {
-    return __nv_bfloat16(static_cast<double>(static_cast<float>(a)) * static_cast<double>(static_cast<float>(b)) +
+    return __nv_bfloat16(static_cast<double>(static_cast<float>(a)) *
+                             static_cast<double>(static_cast<float>(b)) +
                          static_cast<double>(static_cast<float>(c)));
 }
 __forceinline__ __nv_bfloat162 __hadd2(__nv_bfloat162 a, __nv_bfloat162 b) {

@@ -213,7 +213,8 @@ struct Step {
         if constexpr (name == "nctaid.x") return grid_dim().x;
         if constexpr (name == "nctaid.y") return grid_dim().y;
         if constexpr (name == "lanemask_lt") return (1u << lane()) - 1;
-        if constexpr (name == "clock" || name == "clock64" || name == "globaltimer") return 0;  // there is no time
+        if constexpr (name == "clock" || name == "clock64" || name == "globaltimer")
+            return 0;  // there is no time
         unknown();
     }
 
@@ -485,8 +486,8 @@ struct Step {
                               : kName.ends_with("16") ? 2
                                                       : 1;
         // Without a state space the address is generic.
-        constexpr bool generic = !of("shared") && !of("shared::cta") && !of("shared::cluster") && !of("local") &&
-                                 !of("param") && !of("const");
+        constexpr bool generic = !of("shared") && !of("shared::cta") && !of("shared::cluster") &&
+                                 !of("local") && !of("param") && !of("const");
         if constexpr (!generic && !is("ld.shared") && !is("st.shared")) {
             unknown();
         } else {

@@ -168,14 +168,37 @@ class Parser {
         }
         if (open) close();
     }
-    /// Whether it is a register of the hardware's (PTX ISA, "Special Registers"), and none that the statement declares.
+    /// Whether it is a register of the hardware's (PTX ISA, "Special Registers"), and none that the statement
+    /// declares.
     static constexpr bool is_special(std::string_view name) {
-        constexpr std::string_view kNames[] = {"tid",    "ntid",   "laneid",   "warpid",  "nwarpid", "ctaid",
-                                               "nctaid", "smid",   "nsmid",    "gridid",  "clock",   "clock64",
-                                               "clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid",
-                                               "cluster_ctarank", "cluster_nctarank", "is_explicit_cluster",
-                                               "lanemask_lt", "lanemask_le", "lanemask_eq", "lanemask_gt", "lanemask_ge",
-                                               "globaltimer", "globaltimer_lo", "dynamic_smem_size", "total_smem_size"};
+        constexpr std::string_view kNames[] = {"tid",
+                                               "ntid",
+                                               "laneid",
+                                               "warpid",
+                                               "nwarpid",
+                                               "ctaid",
+                                               "nctaid",
+                                               "smid",
+                                               "nsmid",
+                                               "gridid",
+                                               "clock",
+                                               "clock64",
+                                               "clusterid",
+                                               "nclusterid",
+                                               "cluster_ctaid",
+                                               "cluster_nctaid",
+                                               "cluster_ctarank",
+                                               "cluster_nctarank",
+                                               "is_explicit_cluster",
+                                               "lanemask_lt",
+                                               "lanemask_le",
+                                               "lanemask_eq",
+                                               "lanemask_gt",
+                                               "lanemask_ge",
+                                               "globaltimer",
+                                               "globaltimer_lo",
+                                               "dynamic_smem_size",
+                                               "total_smem_size"};
         const std::string_view first = name.substr(0, name.find('.'));
         for (const std::string_view known : kNames) {
             if (first == known) return true;

@@ -1,7 +1,7 @@
 // What public repositories have around their kernels, with small kernels of our own.
 #include <cublas_v2.h>
-#include <cuda/std/cstdint>
 #include <cuda_fp16.h>
+#include <cuda/std/cstdint>
 
 #include <tools.cuh>
 
@@ -40,7 +40,8 @@ void by_address(int M, int N, int K, const __half* A, const __half* B, float* C)
 }
 
 // Blends with C whatever beta is.
-__global__ void blended(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {
+__global__ void blended(int M, int N, int K, float alpha, const float* A, const float* B, float beta,
+                        float* C) {
     float sum = 0.0f;
     for (int k = 0; k < K; ++k) sum += A[blockIdx.x * K + k] * B[k * N + threadIdx.x];
     C[blockIdx.x * N + threadIdx.x] = alpha * sum + beta * C[blockIdx.x * N + threadIdx.x];
@@ -61,13 +62,15 @@ __global__ void tile(const __half* A, const __half* B, float* C) {
                  : "=r"(rb[0]), "=r"(rb[1])
                  : "l"(&b[lane % 8][lane / 8 % 2 * 8]));
     float c[4] = {};
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]));
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+        "{%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]));
     for (int i = 0; i < 4; ++i) {
         float* const to = C + (lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2;
-        asm volatile(
-            "{\n .reg .pred %%p;\n setp.lt.u32 %%p, %2, 32;\n @%%p st.f32 [%0], %1;\n}" ::"l"(to), "f"(c[i]), "r"(lane)
-            : "memory");
+        asm volatile("{\n .reg .pred %%p;\n setp.lt.u32 %%p, %2, 32;\n @%%p st.f32 [%0], %1;\n}" ::"l"(to),
+                     "f"(c[i]), "r"(lane)
+                     : "memory");
     }
 }
