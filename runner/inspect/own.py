@@ -225,10 +225,17 @@ def _allowed(call: str) -> str:
     found = re.fullmatch(r"\s*(?P<kernel>.+?)<<<(?P<configuration>.*)>>>\s*\(.*\)\s*", call, re.DOTALL)
     if found is None:
         return ""
-    parts = foreign().split(found["configuration"], 0, len(found["configuration"]), ",")
-    if len(parts) < 3:
+    configuration = found["configuration"]
+    parts = [""]
+    for start, end in foreign().split(configuration, 0, len(configuration), ","):
+        piece = configuration[start:end]
+        if parts[-1].count("<") > parts[-1].count(">"):  # of template arguments
+            parts[-1] += f",{piece}"
+        else:
+            parts.append(piece)
+    if len(parts) < 4:
         return ""
-    size = found["configuration"][slice(*parts[2])]
+    size = parts[3].strip()
     limit = "cudaFuncAttributeMaxDynamicSharedMemorySize"
     return f"cudaFuncSetAttribute({found['kernel'].strip()}, {limit}, static_cast<int>({size})), cudaGetLastError();"
 
@@ -246,7 +253,9 @@ def _defining(file: Path, what: str) -> Path | None:
     """The source beside the file, or in a folder beside its own, that defines that function of the host."""
     name = re.search(r"(\w+)\s*(?:\(|$)", re.sub(r"<[^<>]*>", "", what))
     near = [path for pattern in _SOURCES for path in (*file.parent.glob(pattern), *file.parent.glob(f"../*/{pattern}"))]
-    for other in near[:200] if name else ():
+    if name is None:
+        return None
+    for other in near[:200]:
         text = other.read_text(encoding="utf-8", errors="replace")
         if other.resolve() != file.resolve() and name[1] in text and name[1] in {f.name for f in foreign().functions(text)}:
             return other

@@ -77,7 +77,7 @@ def test_more_shapes_and_pipelines_run_as_they_stand(name: str, options: list[st
 @pytest.mark.parametrize(
     "options",
     [
-        ["--call=rows<<<M,N,60000>>>(N,K,A,B,C)", "--variant=fp16_fp32.nt", "--sizes=4x32x16"],
+        ["--call=rows<<<M,N,Bytes<60000,1>::kAll>>>(N,K,A,B,C)", "--variant=fp16_fp32.nt", "--sizes=4x32x16"],
         ["--call=by_address(M,N,K,A,B,C)", "--variant=fp16_fp32.nt", "--sizes=4x32x16"],
         ["--call=tile<<<1,32>>>(A,B,C)", "--variant=fp16_fp32.nt", "--sizes=16x8x16"],
     ],

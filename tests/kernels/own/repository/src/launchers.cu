@@ -14,6 +14,11 @@ class Unknown {
     nobodys_type member_;
 };
 
+template <int COUNT, int SIZE>
+struct Bytes {
+    static constexpr int kAll = COUNT * SIZE;
+};
+
 // Nobody calls it, and no compiler takes it.
 __global__ void broken(float* C) {
     C(0) = 1.0f;
