@@ -44,11 +44,14 @@ def code_of(text: str) -> str:
     return NOT_CODE.sub(lambda found: re.sub(r"[^\n\\]|\\(?!\n)", " ", found[0]), text)
 
 
-def followed(file: Path, name: str, folders: Sequence[Path] = (), seen: Collection[Path] = ()) -> str:
-    """The file's text with that of what it includes from beside it and from the folders. `name`: what messages call it."""
+def followed(
+    file: Path, name: str, folders: Sequence[Path] = (), seen: Collection[Path] = (), once: set[Path] | None = None
+) -> str:
+    """The file's text with that of what it includes from beside it and from the folders. `name`: what messages call it; `once`:
+    what is not to be included again."""
     text = file.read_text(encoding="utf-8", errors="replace")
     inside = set(seen) | {file.resolve()}
-    once: set[Path] = set()
+    done = set() if once is None else once
 
     def included(found: re.Match[str]) -> str:
         wanted = found["quoted"] or found["angled"]
@@ -57,12 +60,12 @@ def followed(file: Path, name: str, folders: Sequence[Path] = (), seen: Collecti
         other, shown = next(((path.resolve(), str(called)) for path, called in places if path.is_file()), (None, ""))
         if other is None:
             return found[0]
-        if other in inside or other in once:
+        if other in inside or other in done:
             return ""
         if ONCE.search(other.read_text(encoding="utf-8", errors="replace")):
-            once.add(other)
+            done.add(other)
         behind = text.count("\n", 0, found.start()) + 2
-        return f'#line 1 "{shown}"\n{followed(other, shown, folders, inside | once)}\n#line {behind} "{name}"'
+        return f'#line 1 "{shown}"\n{followed(other, shown, folders, inside, done)}\n#line {behind} "{name}"'
 
     return INCLUDE.sub(included, text)
 
@@ -192,8 +195,11 @@ def class_around(text: str, offset: int) -> Function | None:
         end = closing(code, found.end())
         if found.start() <= offset <= end:
             behind = code.find(";", end)
-            on_device = bool(OF_DEVICE.search(code, found.start(), end))
-            return None if on_device or behind < 0 else Function(found["name"], found.start(), behind + 1, False)
+            if OF_DEVICE.search(code, found.start(), end) or behind < 0:
+                return None
+            start = max(code.rfind(c, 0, found.start()) for c in ";{}") + 1  # of template <...>, too
+            start += len(code[start:]) - len(code[start:].lstrip())
+            return Function(found["name"], start, behind + 1, False)
     return None
 
 

@@ -272,6 +272,9 @@ def test_included_files_are_followed_once(tmp_path: Path) -> None:
     assert '#include "none.h"' in text
     line = 1 + text.split("\n").index("int k;")
     assert Place.of_line(text, "k.cu", line) == Place("k.cu", 4)
+    (tmp_path / "b.cuh").write_text('#pragma once\n#include "a.cuh"\n', encoding="utf-8")
+    (tmp_path / "two.cu").write_text('#include "b.cuh"\n#include "a.cuh"\n', encoding="utf-8")
+    assert foreign().followed(tmp_path / "two.cu", "two.cu").count("int a;") == 1
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "none.h").write_text("int found;\n", encoding="utf-8")
     (tmp_path / "s.cu").write_text("#include <none.h>\n#include <vector>\n", encoding="utf-8")

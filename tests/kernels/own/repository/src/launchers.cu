@@ -10,6 +10,7 @@ class Handle {
     Handle() { cublasCreate(&handle_); }
     cublasHandle_t handle_;
 };
+template <class T>
 class Unknown {
     nobodys_type member_;
 };
