@@ -157,6 +157,9 @@ def inspect_command(
     m: Optional[str] = typer.Option(None, help="Rows of A and C (128)."),
     n: Optional[str] = typer.Option(None, help="Columns of B and C (128)."),
     k: Optional[str] = typer.Option(None, help="Columns of A, rows of B (128)."),
+    lda: Optional[str] = typer.Option(None, help="Elements between A's rows as it is stored; by default no padding."),
+    ldb: Optional[str] = typer.Option(None, help="The same of B."),
+    ldc: Optional[str] = typer.Option(None, help="The same of C."),
     blocks: Optional[str] = typer.Option(None, help="How many blocks to trace, spread over the grid; or all."),
     alpha: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
     beta: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
@@ -202,7 +205,7 @@ def inspect_command(
         raise UserError("--json gives all that was counted and draws nothing; leave --line, --array and --plot out.")
     foreign = _foreign(chosen[0])
     request = inspection.parse(
-        {"m": m, "n": n, "k": k, "seed": seed, "schedule": schedule},
+        {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "seed": seed, "schedule": schedule},
         {"alpha": alpha, "beta": beta},
         blocks,
         like,
@@ -222,7 +225,7 @@ def inspect_command(
         from runner.learn import course
         from runner.learn.mine import inspect_mine
 
-        options = (m, n, k, blocks, alpha, beta, variant, dtype, seed, schedule, like)
+        options = (m, n, k, lda, ldb, ldc, blocks, alpha, beta, variant, dtype, seed, schedule, like)
         asked = request if any(option is not None for option in options) else None
         task = course.find(chosen[0], hunt)
         return inspect_mine(task, asked, line, array, as_json, file, drawing.accesses if plot else None)

@@ -189,13 +189,13 @@ def declaration(text: str, offset: int) -> Function | None:
 
 
 def class_around(text: str, offset: int) -> Function | None:
-    """The class of the host, in no function, that the place is in; nothing where there is none."""
+    """The class, in no other, that the place is in; nothing where there is none."""
     code = _without_directives(code_of(text))
     for found in CLASS.finditer(code):
         end = closing(code, found.end())
         if found.start() <= offset <= end:
             behind = code.find(";", end)
-            if OF_DEVICE.search(code, found.start(), end) or behind < 0:
+            if behind < 0:
                 return None
             start = max(code.rfind(c, 0, found.start()) for c in ";{}") + 1  # of template <...>, too
             start += len(code[start:]) - len(code[start:].lstrip())

@@ -128,6 +128,8 @@ class Compiler:
         unwanted += self._declarations(offsets)
         if not unwanted:
             unwanted = bodies  # a kernel that nobody calls
+        # Not a class's member and the class.
+        unwanted = [one for one in unwanted if not any(o != one and o.start <= one.start and one.end <= o.end for o in unwanted)]
         for function in unwanted:
             inside = [place for place in places if function.start <= (place.offset(self._text, self._name) or -1) < function.end]
             of_it = [line for line in said.split("\n") if any(line.startswith(f"{place}:") for place in inside)]

@@ -53,6 +53,9 @@ Settings read_options(int argc, char** argv) {
     options.push_back({"--m", &s.shape.M, "rows of A and C [128]"});
     options.push_back({"--n", &s.shape.N, "columns of B and C [128]"});
     options.push_back({"--k", &s.shape.K, "columns of A, rows of B [128]"});
+    options.push_back({"--lda", &s.shape.lda, "elements between rows of A as it is stored [no padding]"});
+    options.push_back({"--ldb", &s.shape.ldb, "the same of B [no padding]"});
+    options.push_back({"--ldc", &s.shape.ldc, "the same of C [no padding]"});
     options.push_back({"--alpha", &s.shape.alpha, "C = alpha A B + beta C [1]", "FLOAT"});
     options.push_back({"--beta", &s.shape.beta, "C = alpha A B + beta C [0]", "FLOAT"});
     options.push_back(

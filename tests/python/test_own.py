@@ -95,6 +95,20 @@ def test_a_kernel_that_reads_c_whatever_beta_is_runs_with_beta_one() -> None:
     assert "With beta = 0 it reads C" in done.stdout
 
 
+def test_rows_may_be_further_apart_than_they_are_long(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    file.write_text(
+        "__global__ void k(int K, const float* A, int lda, const float* B, int ldb, float* C, int ldc) {\n"
+        "    float sum = 0;\n    for (int i = 0; i < K; ++i) sum += A[blockIdx.x * lda + i] * B[i * ldb + threadIdx.x];\n"
+        "    C[blockIdx.x * ldc + threadIdx.x] = sum;\n}\n",
+        encoding="utf-8",
+    )
+    call = ["--call=k<<<M, N>>>(K, A, lda, B, ldb, C, N + 3)", "--sizes=4x8x6", "--lda=9", "--ldb=11"]
+    right, wrong = inspect(file, *call, "--ldc=11"), inspect(file, *call, "--ldc=12")
+    assert (right.returncode, wrong.returncode) == (0, 1), right.stdout + right.stderr
+    assert "lda must be at least K = 6" in inspect(file, *call[:2], "--lda=5").stderr
+
+
 def test_a_call_makes_tensor_maps() -> None:
     call = "--call=copied<<<dim3(N/64,M/8),32>>>(tensor_map(B,K,N,8,64,0),tensor_map(C,M,N,8,64,0))"
     found, status = traced(KERNELS / "boxes.cu", call, "--sizes=16x128x16", "--variant=fp32")
