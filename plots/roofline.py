@@ -206,8 +206,7 @@ def _panel(axes: Axes, level: Level, found: Sequence[Point], ceilings: Mapping, 
     spots = [spot(x, point.tflops) for x, point in zip(xs, here, strict=True)]
     along = [low * (high / low) ** (n / 200) for n in range(201)]
     walls = [spot(x, min(outer, bandwidth * x)) for x in along]
-    above = inches[0] - spot(low, ffma)[0], spot(low, ffma)[1] + 0.2  # the right end of what is written above the roof, its middle
-    walls += [(above[0] - 0.1 * n, above[1]) for n in range(24)]
+    walls += [(inches[0] - 0.1 * n, spot(low, ffma)[1] + 0.2) for n in range(24)]  # what is written above the roof
     labels = place(spots, walls, spot(low, outer)[1])
     for point, x, (px, py), (lx, ly) in zip(here, xs, spots, labels, strict=True):
         axes.plot([x], [point.tflops], marker="o", markersize=2 * 72 * _MARKER, color=DARK, markeredgecolor="white", zorder=4)

@@ -6,9 +6,10 @@
 
 Tables: `progression` (every FP32 lesson at 4096³), `step:02_coalesced` (a lesson, the one before it and cuBLAS at 4096³),
 `step_full:02_coalesced` (the same with spread, clock rate and power, for EVIDENCE.md; a lesson without one has these columns
-in `step`), `step:14b_mma:09f_persistent` (the lesson beside another one than the one before it), `sweep` (every FP32 lesson's ratio at every square size, sizes side by side); `tensorcore` and `tensorcore_sweep` are
-the same of BF16; `roofline` (every FP32 lesson's intensities and the ceiling that is nearest); `gpus` (every lesson at 4096³ on
-the two GPUs of which results are recorded). Lessons are rows.
+in `step`), `step:14b_mma:09f_persistent` (a lesson beside that one instead of the one before it), `sweep` (every FP32 lesson's
+ratio at every square size, sizes side by side); `tensorcore` and `tensorcore_sweep` are the same of BF16; `roofline` (every
+FP32 lesson's intensities and the ceiling that is nearest); `gpus` (every lesson at 4096³ on the two GPUs of which results are
+recorded). Lessons are rows.
 What says how fast comes first, so that a phone shows it without scrolling.
 What `./gemm inspect --record` counted of a lesson stands between <!-- counts:02_coalesced --> and <!-- /counts -->, what
 `./gemm profile --record` read of a GPU's counters between <!-- profile:02_coalesced --> and <!-- /profile -->, and what
