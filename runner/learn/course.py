@@ -116,6 +116,9 @@ def start(name: str, hunt: bool) -> int:
     """`./gemm start`: the learner's file, which nothing overwrites. Exit status 0."""
     task = find(name, hunt)
     print(provide(task) or f"{shown(task.file)} is already there; ./gemm reset {task.argument} starts over.")
+    print(
+        f"./gemm watch {task.argument} checks it at every save; ./gemm {exercise.explored(task.lesson, task.kind)} shows it at work."
+    )
     return 0
 
 
@@ -261,7 +264,9 @@ def _bar(done: int, of: int) -> str:
 
 def _begun(tasks: list[Task], state: State) -> list[str]:
     """The lessons of which something was done."""
-    touched = {task.lesson for task in tasks if progress.state_of(task, state) != "not begun" or state.passed(task) or state.hints(task)}
+    touched = {
+        task.lesson for task in tasks if progress.state_of(task, state) != "not begun" or state.passed(task) or state.hints(task)
+    }
     return [name for name in dict.fromkeys(task.lesson for task in tasks) if name in touched or state.quiz(name)]
 
 

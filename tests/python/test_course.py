@@ -323,6 +323,13 @@ def test_a_kernel_without_its_gaps_is_named(taught: Checkout) -> None:
     taught.fails("reset", "01", words=("exercise 01", "git checkout 01_naive/kernel.cu"))
 
 
+def test_starters_and_start_name_the_explorer(taught: Checkout) -> None:
+    first, _, hunt = tasks(taught.root)
+    assert "./gemm explore 01 --mine" in first.starter()
+    assert "./gemm explore 02 --hunt" in hunt.starter()
+    assert "./gemm explore 02 --hunt" in said(taught, "start", "02", "--hunt")
+
+
 # Progress
 
 
