@@ -366,6 +366,7 @@ def write(root: Path, lessons: list[Descriptor], explorers: dict[str, Path], fol
     config.plugins["course"] = course
     try:
         build(config)
+        shutil.copy(HERE / "assets" / "404.html", fresh)  # for the theme's, which must know where on a server the site will lie
         shutil.rmtree(folder, ignore_errors=True)
         fresh.rename(folder)
     finally:

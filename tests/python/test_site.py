@@ -11,8 +11,10 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -97,7 +99,7 @@ def _wrong(pages: dict[str, _Page], site: Path) -> Iterator[str]:
     for address, page in pages.items():
         for link in [*page.links, *page.loaded]:
             parts = urlsplit(link)
-            if parts.scheme or (address == "404.html" and link.startswith("/")):
+            if parts.scheme:
                 continue
             there = posixpath.normpath(posixpath.join(posixpath.dirname(address), unquote(parts.path))) if parts.path else address
             there = "index.html" if there == "." else there
@@ -322,6 +324,37 @@ def test_search_finds_a_word_in_a_file_without_a_server(site: Path, browser: Bro
         result.click()
         visit.page.wait_for_url("**/10_tma/a_swizzle/index.html*")
         visit.clean()
+
+
+def test_a_page_that_is_not_there_leads_to_the_course_wherever_the_site_lies(site: Path, browser: Browser) -> None:
+    class Server(SimpleHTTPRequestHandler):
+        """As GitHub's pages of a project: the site in a folder, its 404.html for whatever is not there."""
+
+        def translate_path(self, path: str) -> str:
+            return str(site / path.removeprefix("/a/course/").partition("?")[0]) if path.startswith("/a/course/") else "/nowhere"
+
+        def send_error(self, code: int, *_: object) -> None:
+            self.send_response(code)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write((site / "404.html").read_bytes())
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        home = f"http://127.0.0.1:{server.server_port}/a/course/"
+        with browser.visit(f"{home}13_clusters/c_ping_pong/gone.html", width=390) as visit:
+            visit.page.locator("html[data-base='/a/course/']").wait_for(state="attached")
+            assert "/a/course/13_clusters/c_ping_pong/gone.html" in visit.page.inner_text("main")
+            visit.fits()
+            visit.accessible()
+            visit.page.click("text=from its beginning")
+            visit.page.wait_for_url(f"{home}index.html")
+            visit.page.locator("h1", has_text="CUDA GEMM").wait_for()
+        server.shutdown()
 
 
 def test_pages_follow_each_other_in_the_courses_order(site: Path, browser: Browser) -> None:
