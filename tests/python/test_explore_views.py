@@ -227,6 +227,7 @@ def test_an_address_may_name_the_view_to_begin_with(browser: Browser, tmp_path: 
         box = visit.page.locator("#whatif").bounding_box()
         assert box and 0 <= box["y"] < size[1] / 2
         assert selection(visit)["line"] == "2"
+        assert selection(visit)["event"]  # one of its requests, and not nothing
         visit.clean()
 
 

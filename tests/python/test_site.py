@@ -57,7 +57,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     stub = folder / "03_smem.html"
     stub.write_text(_STUB)
     real = folder / "01_naive.html"
-    real.write_text(explore.page(bare()), encoding="utf-8")
+    traced = bare()
+    for line in traced["trace"]["lines"]:
+        line["line"] += 3  # where this checkout's kernel has them
+    real.write_text(explore.page(traced), encoding="utf-8")
     builder.write(ROOT, list(descriptors().values()), {"03_smem": stub, "01_naive": real}, folder / "built")
     return folder / "built"
 
@@ -105,6 +108,8 @@ def _wrong(pages: dict[str, _Page], site: Path) -> Iterator[str]:
             there = "index.html" if there == "." else there
             if not (site / there).is_file():
                 yield f"{address}: {link} is not there"
+            elif there.startswith("explore/"):
+                continue  # whose fragment is what is chosen
             elif parts.fragment and there in pages and parts.fragment not in pages[there].ids | {"__drawer", "__search"}:
                 yield f"{address}: {link}: no such place"
 
@@ -177,6 +182,49 @@ def test_a_lessons_text_leads_to_the_view_that_shows_what_it_speaks_of(pages: di
         link for link in links if "?view=" in link
     ]
     assert not [link for link in pages["04_1d_blocktile/index.html"].links if "?view=" in link]
+
+
+def test_a_line_in_a_text_leads_to_what_it_moves(site: Path, browser: Browser) -> None:
+    """The page of lesson 01 quotes the line that loads; its explorer here was traced of the same kernel."""
+    with browser.visit((site / "01_naive" / "index.html").as_uri()) as visit:
+        link = visit.page.locator(".beside a", has_text=re.compile(r"^line 33 at work: A, B$"))
+        assert link.count() == 1
+        link.click()
+        visit.page.wait_for_url("**/explore/01_naive.html?view=access#line=0")
+
+
+def test_code_that_a_text_quotes_is_found_in_the_kernel() -> None:
+    _needed()
+    from website import at_work
+
+    kernel = ["float x = A[i];  // a comment", "same();", "y += x;", "same();"]
+    text = (
+        '<h2 id="in-short">S</h2><div class="highlight">float x = A[i];</div>'
+        '<h2 id="the-code">C</h2><div class="highlight"><code>float <b>x</b> = A[i];\nsame();\ny += x;</code></div>'
+        '<div class="highlight">float x = A[i];  // again</div><h2 id="measure">M</h2><div class="highlight">y += x;</div>'
+    )
+    written = at_work.linked(text, "e.html", kernel, {1: [(4, "A"), (5, "x")], 2: [(6, "B")]})
+    assert re.findall(r'href="([^"]*)">([^<]*)<', written) == [
+        ("e.html?view=access", "see it in the explorer: what each line moves"),
+        ("e.html?view=access#line=4", "line 1 at work: A, x"),
+    ]
+
+
+def test_the_first_page_has_lesson_01_beside_lesson_02(site: Path, browser: Browser) -> None:
+    for width, dark in ((1366, False), (390, True)):
+        with browser.visit((site / "index.html").as_uri(), width=width, dark=dark) as visit:
+            figure = visit.page.locator("figure.compare")
+            assert re.findall(r"\d+ sectors", figure.inner_text()) == ["32 sectors", "4 sectors"]  # as counts.json has it
+            drawings = figure.locator("svg")
+            assert [drawings.nth(one).locator(".touched").count() for one in (0, 1)] == [32, 4]
+            assert [drawings.nth(one).locator(".used").count() for one in (0, 1)] == [32, 32]
+            cut = lambda: drawings.nth(1).evaluate("(one) => getComputedStyle(one).clipPath")  # noqa: E731
+            assert "50%" in cut()
+            figure.locator("input").focus()
+            visit.page.keyboard.press("Home")
+            assert "0%" in cut() and "50%" not in cut()
+            visit.fits()
+            visit.clean()
 
 
 # What is wrong is found

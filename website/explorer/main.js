@@ -1,7 +1,7 @@
 // Begins the page: reads its data, keeps the selection in the URL, mounts the views.
 
 import * as access from "explorer/access";
-import { beginning, settled } from "explorer/choosing";
+import { beginning, line as chooseLine, settled } from "explorer/choosing";
 import { counted, el, grouped } from "explorer/dom";
 import * as findings from "explorer/findings";
 import { follow, kept } from "explorer/live";
@@ -86,7 +86,10 @@ function begin() {
   const data = decode(byId("payload").textContent ?? "");
   const asked = read(location.hash);
   const state = new State(asked, (wanted, before) => settled(data, wanted, before));
-  if (!location.hash || !data.blocks[asked.block]) state.set({ ...read(""), ...beginning(data) });
+  // A text's link names a line alone: then it is shown as where one begins.
+  const line = asked.event === null && asked.warp === null && asked.line !== null && data.lines[asked.line] ? asked.line : null;
+  if (!location.hash || !data.blocks[asked.block] || line !== null) state.set({ ...read(""), ...beginning(data) });
+  if (line !== null) state.set(chooseLine(data, state.selection, line));
   const count = /** @type {HTMLElement} */ (document.querySelector("nav a[href='#findings']"));
   verdict.mount(byId("wrong"), count, data, () => {
     byId("findings").querySelector("[data-first]")?.dispatchEvent(new MouseEvent("click"));
