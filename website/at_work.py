@@ -1,4 +1,4 @@
-"""Links from a lesson's text into its explorer: where a heading speaks of what a view shows, and below code that accesses memory."""
+"""Links from a lesson's text into its explorer: where a heading speaks of a view, and below code that accesses memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lesson 01 beside lesson 02 on the site's first page: which sectors a warp's store of C touches, with a slider between the two."""
+"""Lesson 01 beside lesson 02 on the site's first page: which sectors a warp's store of C touches, with a slider between."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def recorded(root: Path, lesson: Descriptor) -> Store | None:
 
 
 def _picture(store: Store, places: int) -> str:
-    """A strip of eight floats for each sector of `places`: those that the request touches, and in them the floats that it stores."""
+    """A strip of eight floats for each of `places` sectors; those that the request touches, and the floats that it stores."""
     per_sector = _SECTOR // _FLOAT
     used = store.bytes // _FLOAT // store.sectors  # floats of each sector
     drawn = []
@@ -49,10 +49,8 @@ def _picture(store: Store, places: int) -> str:
         kind = "touched" if place < store.sectors else "free"
         drawn.append(f'<rect class="{kind}" x="{x + 1}" y="{y + 1}" width="{per_sector * _CELL}" height="{_CELL + 4}"/>')
         if place < store.sectors:
-            drawn += [
-                f'<rect class="used" x="{x + 1 + cell * _CELL}" y="{y + 1}" width="{_CELL}" height="{_CELL + 4}"/>'
-                for cell in range(used)
-            ]
+            for cell in range(used):
+                drawn.append(f'<rect class="used" x="{x + 1 + cell * _CELL}" y="{y + 1}" width="{_CELL}" height="{_CELL + 4}"/>')
     wide, high = _ACROSS * (per_sector + 1) * _CELL - _CELL + 2, -(-places // _ACROSS) * _ROW
     return f'<svg viewBox="0 0 {wide} {high}" aria-hidden="true">{"".join(drawn)}</svg>'
 
@@ -75,8 +73,8 @@ def figure(first: Store, second: Store, links: tuple[str, str]) -> str:
         '<figure class="compare" data-search-exclude="">'
         f'<div class="heads">{heads}</div>'
         f'<div class="layers">{_picture(first, places)}{_picture(second, places)}</div>'
-        f'<input type="range" min="0" max="100" value="50" aria-label="How much is lesson {first.lesson.number}’s: from none to all">'
-        f"<figcaption>The 32 threads of a warp store {first.bytes} bytes of C. Memory moves in sectors of {_SECTOR} bytes, a strip here. "
-        f"Lesson {first.lesson.number}’s threads touch {first.sectors} of them, lesson {second.lesson.number}’s {second.sectors}: "
-        f"two lines of the kernel are different.{speeds} Move the slider.</figcaption></figure>"
+        f'<input type="range" min="0" max="100" value="50" aria-label="How much is lesson {first.lesson.number}’s, in percent">'
+        f"<figcaption>The 32 threads of a warp store {first.bytes} bytes of C. Memory moves in sectors of {_SECTOR} bytes, "
+        f"a strip here. Lesson {first.lesson.number}’s threads touch {first.sectors} of them, lesson {second.lesson.number}’s "
+        f"{second.sectors}: two lines of the kernel are different.{speeds} Move the slider.</figcaption></figure>"
     )

@@ -238,13 +238,8 @@ class Course(BasePlugin):
         terms = text.explain(self.glossary, glossary, partial(self._known, page)) if glossary else []
         written = self.reader.write(text)
         if page.uri == "README.md":
-            written = re.sub(
-                r"(?<=</h1>)(\s*<p>.*?</p>)",
-                lambda first: first[0] + self._beside_each_other(page),
-                written,
-                count=1,
-                flags=re.DOTALL,
-            )
+            begin, end, rest = written.partition("</p>")  # of its first paragraph
+            written = begin + end + self._beside_each_other(page) + rest
         for one in self.lessons:
             if page.uri == contents.evidence(one):
                 lesson = row([("the lesson", self._to(page, f"{one.folder}/README.md"))])

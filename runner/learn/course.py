@@ -116,9 +116,8 @@ def start(name: str, hunt: bool) -> int:
     """`./gemm start`: the learner's file, which nothing overwrites. Exit status 0."""
     task = find(name, hunt)
     print(provide(task) or f"{shown(task.file)} is already there; ./gemm reset {task.argument} starts over.")
-    print(
-        f"./gemm watch {task.argument} checks it at every save; ./gemm {exercise.explored(task.lesson, task.kind)} shows it at work."
-    )
+    explore = exercise.explored(task.lesson, task.kind)
+    print(f"./gemm watch {task.argument} checks it at every save; ./gemm {explore} shows it at work.")
     return 0
 
 

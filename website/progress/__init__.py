@@ -27,8 +27,9 @@ def page(
 ) -> str:
     """The page as one HTML document, which needs no other file and asks for none.
 
-    kept: what .progress.json holds, to be shown from the start; points: whether points and achievements are. urls: the pages of lessons by their names, which become links; home: the page to go back to. Both as the page's links are to
-    have them. A UserError where a lesson has no exercise.py.
+    kept: what .progress.json holds, to be shown from the start; points: whether points and achievements are. urls: the pages of
+    lessons by their names, which become links; home: the page to go back to. Both as the page's links are to have them. A
+    UserError where a lesson has no exercise.py.
     """
     lessons: dict[str, dict[str, object]] = {}
     for task in exercise.tasks(root):
