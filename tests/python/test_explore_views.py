@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from browser import Browser, Visit
 from conftest import seed, whole_families
-from explorer_pages import OVERRUN, RACE, bare, made, real, selection, written
+from explorer_pages import OVERRUN, RACE, bare, clustered, made, real, selection, written
 from inspect_synthetic import hang
 
 from runner.core.machines import MACHINES
@@ -228,6 +228,38 @@ def test_an_address_may_name_the_view_to_begin_with(browser: Browser, tmp_path: 
         assert box and 0 <= box["y"] < size[1] / 2
         assert selection(visit)["line"] == "2"
         assert selection(visit)["event"]  # one of its requests, and not nothing
+        visit.clean()
+
+
+# The cluster
+
+
+@_one_browser
+@pytest.mark.parametrize(("width", "dark"), [(1366, False), (390, True)], ids=["laptop", "phone"])
+def test_one_bar_moves_the_blocks_of_a_cluster(browser: Browser, tmp_path: Path, width: int, dark: bool) -> None:
+    with browser.visit(f"{written(clustered(), tmp_path)}?view=cluster#block=1", width, 768, dark) as visit:
+        visit.page.locator("#cluster h2:focus").wait_for()
+
+        def standings() -> list[str | None]:
+            cells = visit.page.locator("#cluster td.place")
+            return [cells.nth(place).get_attribute("data-standing") for place in range(cells.count())]
+
+        assert standings() == ["arrives", "empty"] * 2
+        assert visit.page.locator("#cluster .readout").inner_text().startswith("Nothing")
+        visit.page.get_by_role("button", name="One step forward").click()
+        assert standings() == ["there", "arrives"] * 2
+        assert visit.page.locator("#cluster td.foreign").all_inner_texts() == ["C[32–47][64–95]\narrives\nfrom (1, 0, 0)"]
+        said = visit.page.locator("#cluster .readout").inner_text()
+        assert said.startswith("C[32–47][64–95]: 1 request by block (1, 0, 0)") and "both" in said
+        visit.fits()
+        visit.clean()
+        visit.accessible()
+
+
+@_one_browser
+def test_a_kernel_without_clusters_has_no_such_view(browser: Browser, tmp_path: Path) -> None:
+    with browser.visit(written(made(), tmp_path)) as visit:
+        assert visit.page.locator("#cluster, nav a[href='#cluster']").count() == 0
         visit.clean()
 
 

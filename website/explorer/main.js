@@ -1,6 +1,7 @@
 // Begins the page: reads its data, keeps the selection in the URL, mounts the views.
 
 import * as access from "explorer/access";
+import * as cluster from "explorer/cluster";
 import { beginning, line as chooseLine, settled } from "explorer/choosing";
 import { counted, el, grouped } from "explorer/dom";
 import * as findings from "explorer/findings";
@@ -15,7 +16,7 @@ import * as time from "explorer/time";
 import * as verdict from "explorer/verdict";
 import * as whatif from "explorer/whatif";
 
-const VIEWS = { product, source, access, time, findings, whatif };
+const VIEWS = { product, source, access, cluster, time, findings, whatif };
 
 /** @param {string} id */
 function byId(id) {
