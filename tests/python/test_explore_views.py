@@ -231,6 +231,45 @@ def test_an_address_may_name_the_view_to_begin_with(browser: Browser, tmp_path: 
         visit.clean()
 
 
+_SPY = """() => {
+    window.drawn = [];
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (words, x, y) {
+        if (this.canvas.closest(".matrices") && this.textAlign !== "center") {
+            window.drawn.push({ words, x, y, end: x + this.measureText(words).width });
+        }
+        draw.apply(this, arguments);
+    };
+}"""
+
+
+@_one_browser
+@pytest.mark.parametrize("width", [1366, 390])
+def test_no_name_lies_over_another_in_the_picture_of_the_matrices(browser: Browser, tmp_path: Path, width: int) -> None:
+    page = made(m=256, n=256, k=64)
+    for array in page["trace"]["history"][0]["arrays"][:2]:
+        array.update(rows=256, cols=256, pitch=256, bytes=262144)
+    with browser.visit(f"{written(page, tmp_path)}#element=144,144", width, 768) as visit:
+        visit.page.evaluate(_SPY)
+        visit.page.click("#theme")  # which has all drawn anew
+        visit.page.wait_for_function("window.drawn.some(({ words }) => words === 'B')")
+        drawn = visit.page.evaluate("window.drawn")
+        assert any(one["words"].startswith("C[") for one in drawn)
+        for one in drawn:
+            beside = [other for other in drawn if other["words"] != one["words"] and abs(other["y"] - one["y"]) < 8]
+            assert not [other for other in beside if one["x"] < other["x"] < one["end"]], one
+        visit.clean()
+
+
+@_one_browser
+def test_what_scrolls_in_a_column_of_the_stage_fades_at_its_end(browser: Browser, tmp_path: Path) -> None:
+    with browser.visit(written(made(), tmp_path), 1366, 768) as visit:
+        for name in ("product", "access"):
+            style = f"getComputedStyle(document.getElementById('{name}'), '::after')"
+            assert visit.page.evaluate(f"{style}.position") == "sticky"
+            assert "gradient" in visit.page.evaluate(f"{style}.backgroundImage")
+
+
 # The cluster
 
 
