@@ -182,6 +182,7 @@ class Course(BasePlugin):
             page.meta["search"] = {"boost": 0.5}  # the lesson comes first
         if mine.kind in ("source", "folder"):
             page.meta["title"] = str(mine.file)
+        if mine.kind in ("source", "folder", "framed"):
             page.meta["hide"] = ["toc"]
         return ""
 

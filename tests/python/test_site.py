@@ -494,6 +494,27 @@ def test_ones_progress_is_a_page_whose_links_lead_to_the_lessons(site: Path, bro
         visit.clean()
 
 
+@pytest.mark.parametrize("address", ["progress/index.html", "layouts/index.html"])
+def test_a_page_in_a_frame_says_its_name_once_and_has_the_room_beside_it(site: Path, browser: Browser, address: str) -> None:
+    with browser.visit((site / address).as_uri(), width=1366, height=768) as visit:
+        frame = visit.page.frame_locator("iframe.explorer")
+        frame.locator("html[data-framed]").wait_for(state="attached")
+        name = frame.locator("h1").bounding_box()
+        assert name and name["width"] <= 1
+        box = visit.page.locator("iframe.explorer").bounding_box()
+        assert box and box["width"] > 850
+        visit.clean()
+    with browser.visit((site / address).with_name("page.html").as_uri()) as visit:
+        name = visit.page.locator("h1").bounding_box()
+        assert name and name["width"] > 100
+
+
+def test_a_table_of_a_lessons_times_fits_a_phone(site: Path, browser: Browser) -> None:
+    with browser.visit((site / "12_warp_specialized" / "index.html").as_uri(), width=390) as visit:
+        times = visit.page.locator(".table", has_text="TFLOP/s").first
+        assert times.evaluate("(one) => one.scrollWidth <= one.clientWidth")
+
+
 _SHOWN = ("index.html", "05_2d_blocktile/index.html", "03_smem/kernel.cu.html", "exercises/03_smem.html", "plots/index.html",
           "GLOSSARY.html", "classroom/index.html", "common/index.html")  # fmt: skip
 
