@@ -493,6 +493,7 @@ def reset_command(name: str = LESSON, hunt: bool = HUNT) -> int:
 @app.command("progress")
 def progress_command(
     off: bool = typer.Option(False, "--no-achievements", help="Leave out points, levels and achievements."),
+    open_it: bool = typer.Option(False, "--open", help="Show all of it as a page, out/progress.html, in a browser."),
     as_json: bool = JSON,
 ) -> int:
     """Show which exercises have passed, and what comes next.
@@ -501,6 +502,12 @@ def progress_command(
     """
     from runner.learn import course
 
+    if open_it:
+        if as_json:
+            raise UserError("--json and --open exclude each other.")
+        from website import progress
+
+        return progress.show(not off)
     return course.show_progress(not off, as_json)
 
 

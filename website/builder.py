@@ -30,7 +30,8 @@ from mkdocs.structure.toc import get_toc
 
 from runner.core.descriptors import Descriptor, all_described
 from runner.core.results import ROOT, UserError, folder_of, former_folder, former_names
-from website import contents
+from website import at_work, beside, contents
+from website.at_work import row
 from website.contents import Page
 from website.texts import Heading, Reader, Term, Text, source
 
@@ -39,10 +40,6 @@ _EVERYDAY = (  # outside of the lessons
     "atom", "batch", "box", "composition", "divide", "hit", "layout", "mode", "phase", "place", "product", "stage",
 )  # fmt: skip
 _FRAMED = {"progress": "Your progress", "layouts": "Layouts"}  # pages of their own: folders of website/, and titles
-_VIEWS = (
-    ("idea", "product", "see it in the explorer: who computes what"),
-    ("the-code", "access", "see it in the explorer: what each line moves"),
-)  # which of the explorer's views belongs to which of a lesson's headings
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 HERE = Path(__file__).resolve().parent
 
@@ -185,6 +182,7 @@ class Course(BasePlugin):
             page.meta["search"] = {"boost": 0.5}  # the lesson comes first
         if mine.kind in ("source", "folder"):
             page.meta["title"] = str(mine.file)
+        if mine.kind in ("source", "folder", "framed"):
             page.meta["hide"] = ["toc"]
         return ""
 
@@ -240,18 +238,29 @@ class Course(BasePlugin):
         glossary = "" if page.uri == _GLOSSARY else self._to(page, _GLOSSARY)
         terms = text.explain(self.glossary, glossary, partial(self._known, page)) if glossary else []
         written = self.reader.write(text)
+        if page.uri == "README.md":
+            begin, end, rest = written.partition("</p>")  # of its first paragraph
+            written = begin + end + self._beside_each_other(page) + rest
         for one in self.lessons:
             if page.uri == contents.evidence(one):
-                row = _row([("the lesson", self._to(page, f"{one.folder}/README.md"))])
-                written = written.replace("</h1>", "</h1>" + row, 1) + row
+                lesson = row([("the lesson", self._to(page, f"{one.folder}/README.md"))])
+                written = written.replace("</h1>", "</h1>" + lesson, 1) + lesson
             if page.uri == f"{one.folder}/README.md":
                 written = written.replace("</h1>", "</h1>" + self._beside(page, one), 1)
-                written += _row(self._evidence(page, one))
+                written += row(self._evidence(page, one))
                 if one.name in self.explorers:
                     written = self._at_work(page, one, written) + self._explorer(page, one)
                     headings.append(Heading(2, "explorer", "Explorer"))
         tips = {term.id: f'<div id="tip-{term.id}">{term.meaning}</div>' for term in terms}
         return written + f'<div class="tips" hidden data-search-exclude="">{"".join(tips.values())}</div>', headings
+
+    def _beside_each_other(self, page: Page) -> str:
+        """The course's first step as a picture, where both lessons were recorded."""
+        stores = [store for one in self.lessons[:2] if (store := beside.recorded(self.root, one))]
+        if len(stores) < 2:
+            return ""
+        first, second = (self._to(page, f"{store.lesson.folder}/README.md") for store in stores)
+        return beside.figure(stores[0], stores[1], (first, second))
 
     def _beside(self, page: Page, lesson: Descriptor) -> str:
         """What belongs to a lesson beside its text."""
@@ -259,7 +268,7 @@ class Course(BasePlugin):
         links += [("the exercise's start", self._to(page, f"exercises/{lesson.name}.md"))]
         if lesson.name in self.explorers:
             links.insert(0, ("explorer", "#explorer"))
-        return _row([*links, *self._evidence(page, lesson)])
+        return row([*links, *self._evidence(page, lesson)])
 
     def _evidence(self, page: Page, lesson: Descriptor) -> list[tuple[str, str]]:
         """The link to the measurements behind a lesson, if it has such a page."""
@@ -267,13 +276,11 @@ class Course(BasePlugin):
         return [("the evidence", self._to(page, uri))] if uri in self.pages else []
 
     def _at_work(self, page: Page, lesson: Descriptor, written: str) -> str:
-        """A lesson's text with a link to the explorer's view where it speaks of what that shows."""
-        address = posixpath.relpath(f"explore/{self.explorers[lesson.name].name}", posixpath.dirname(page.address))
-        for heading, view, words in _VIEWS:
-            row = _row([(words, f"{address}?view={view}")])
-            if found := re.search(rf'<h2 id="{heading}">.*?</h2>', written):
-                written = written[: found.end()] + row + written[found.end() :]
-        return written
+        """A lesson's text with links to its explorer where it speaks of what that shows."""
+        explorer, kernel = self.explorers[lesson.name], f"{lesson.folder}/kernel.cu"
+        address = posixpath.relpath(f"explore/{explorer.name}", posixpath.dirname(page.address))
+        lines = (self.root / kernel).read_text(encoding="utf-8").splitlines()
+        return at_work.linked(written, address, lines, at_work.accesses(explorer, kernel))
 
     def _explorer(self, page: Page, lesson: Descriptor) -> str:
         address = posixpath.relpath(f"explore/{self.explorers[lesson.name].name}", posixpath.dirname(page.address))
@@ -346,12 +353,6 @@ def _leading(address: str) -> str:
     )
 
 
-def _row(links: list[tuple[str, str]]) -> str:
-    """What belongs to a page, as a row of buttons."""
-    row = " ".join(f'<a href="{link}">{name}</a>' for name, link in links)
-    return f'<p class="beside" data-search-exclude="">{row}</p>' if row else ""
-
-
 def _wrapping(path: str) -> str:
     """A path that may be broken behind its slashes."""
     return html.escape(path).replace("/", "/<wbr>").replace("_", "_<wbr>")
@@ -366,6 +367,7 @@ def write(root: Path, lessons: list[Descriptor], explorers: dict[str, Path], fol
     config.plugins["course"] = course
     try:
         build(config)
+        shutil.copy(HERE / "assets" / "404.html", fresh)  # for the theme's, which must know where on a server the site will lie
         shutil.rmtree(folder, ignore_errors=True)
         fresh.rename(folder)
     finally:

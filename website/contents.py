@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from runner.core.descriptors import Descriptor
+from runner.core.descriptors import PARTS, Descriptor
 from runner.learn.exercise import Task, content
 
-PARTS = {1: "FP32, any GPU", 2: "Tensor cores", 3: "GEMM as it is used"}
 _LARGEST = 1 << 17  # bytes of a file that is shown; a larger one is copied
 _SKIPPED = {"build", "out", "exercises", "node_modules", "__pycache__"}
 

@@ -17,6 +17,8 @@ from typing import Any, TypeVar
 
 from runner.core.results import PUBLISHED, ROOT, UserError, folder_of, lessons, load
 
+PARTS = {1: "FP32, any GPU", 2: "Tensor cores", 3: "GEMM as it is used"}  # of the course, by their numbers
+
 T = TypeVar("T")
 
 

@@ -15,6 +15,7 @@ from rich.cells import get_character_cell_size
 from rich.table import Table
 
 from runner.core import lesson, tables
+from runner.core.descriptors import PARTS, known
 from runner.core.results import ROOT, UserError, write_atomically
 from runner.learn import achievements, exercise, progress
 from runner.learn.achievements import Standing
@@ -22,6 +23,7 @@ from runner.learn.exercise import Task
 from runner.learn.progress import HINTS, State
 
 _SCHEMA = 1
+_BAR = 20  # columns of a part's bar
 _WIDTH = 100  # columns where there is no terminal to ask
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)  # what file systems without hard links answer
 
@@ -114,6 +116,8 @@ def start(name: str, hunt: bool) -> int:
     """`./gemm start`: the learner's file, which nothing overwrites. Exit status 0."""
     task = find(name, hunt)
     print(provide(task) or f"{shown(task.file)} is already there; ./gemm reset {task.argument} starts over.")
+    explore = exercise.explored(task.lesson, task.kind)
+    print(f"./gemm watch {task.argument} checks it at every save; ./gemm {explore} shows it at work.")
     return 0
 
 
@@ -211,8 +215,8 @@ def _sums(tasks: list[Task], state: State) -> dict[str, dict[str, int]]:
 
 
 def _next(tasks: list[Task], state: State) -> str | None:
-    """The command that goes on, None where everything is done."""
-    if task := progress.following(state):
+    """The command that goes on from what passed last, None where everything is done."""
+    if task := progress.following(state, progress.latest(state)):
         return f"./gemm watch {task.argument}"
     quiz = next((name for name in _quizzes(tasks) if state.quiz(name) is None), None)
     return f"./gemm quiz {quiz.partition('_')[0]}" if quiz else None
@@ -235,10 +239,40 @@ def _bare(*columns: str) -> Table:
     return table
 
 
+def _parts(tasks: list[Task], state: State) -> list[str]:
+    """A line for each part of the course: `Part 1: FP32, any GPU       ████░░░░░░  8 of 19 tasks`."""
+    described = known()
+    parts: dict[int, list[bool]] = {}
+    part = 0
+    for task in tasks:
+        part = described[task.lesson].part if task.lesson in described else part  # a new one: that of the lesson before it
+        parts.setdefault(part, []).append(state.passed(task) is not None)
+    names = {part: f"Part {part}: {PARTS.get(part, 'more lessons')}" if part else "Lessons" for part in parts}
+    wide = max(map(len, names.values()))
+    return [
+        f"{names[part]:{wide}}  {_bar(sum(passed), len(passed))}  {sum(passed)} of {len(passed)} tasks"
+        for part, passed in sorted(parts.items())
+    ]
+
+
+def _bar(done: int, of: int) -> str:
+    """Full only where all is done, and not empty where anything is."""
+    filled = min(max(done * _BAR // of, int(done > 0)), _BAR)
+    return "█" * filled + "░" * (_BAR - filled)
+
+
+def _begun(tasks: list[Task], state: State) -> list[str]:
+    """The lessons of which something was done."""
+    touched = {
+        task.lesson for task in tasks if progress.state_of(task, state) != "not begun" or state.passed(task) or state.hints(task)
+    }
+    return [name for name in dict.fromkeys(task.lesson for task in tasks) if name in touched or state.quiz(name)]
+
+
 def _lessons(tasks: list[Task], state: State, standing: Standing | None) -> Table:
     table = _bare("Lesson", "Exercise", "Bug hunt", "Quiz", *(["Points"] if standing else []))
     points = {row["lesson"]: [str(row["points"])] for row in standing["lessons"]} if standing else {}
-    for name in dict.fromkeys(task.lesson for task in tasks):
+    for name in _begun(tasks, state):
         cells = {task.kind: _cell(task, state) for task in tasks if task.lesson == name}
         quiz = state.quiz(name)
         taken = f"{quiz['right']} of {quiz['of']}" if quiz else "not taken" if exercise.content(name).quiz else "–"
@@ -263,13 +297,17 @@ def _points(standing: Standing) -> str:
 
 
 def show_progress(with_achievements: bool, as_json: bool) -> int:
-    """`./gemm progress`: exit status 0."""
+    """`./gemm progress`: a bar a part, the lessons that are begun, and what comes next. Exit status 0."""
     state, tasks = progress.load(), exercise.tasks()
     standing = progress.standing() if with_achievements and achievements.wanted() else None
     if as_json:
         print(json.dumps(_object(tasks, state, standing)))
         return 0
-    tables.show(_lessons(tasks, state, standing), tables.PAPER)
+    print("\n".join(_parts(tasks, state)))
+    begun = _lessons(tasks, state, standing)
+    if begun.row_count:
+        print()
+        tables.show(begun, tables.PAPER)
     if standing:
         print()
         tables.show(_achieved(standing), tables.PAPER)

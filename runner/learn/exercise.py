@@ -136,15 +136,22 @@ def _comment(indent: str, text: str) -> str:
     return "".join(f"{indent}// {line}\n" for line in lines)
 
 
+def explored(lesson: str, kind: Kind) -> str:
+    """What ./gemm is told to show the learner's file in the explorer."""
+    return f"explore {lesson.partition('_')[0]} --{'mine' if kind == 'exercise' else 'hunt'}"
+
+
 def _head(lesson: str, kind: Kind, task: str, argument: str) -> str:
     number, _, word = lesson.partition("_")
-    commands = (
-        ("check", "says what is right and what is not"),
-        ("watch", "checks at every save"),
-        ("hint", "three hints, one at a time"),
-        ("reset", "begins it again; yours is kept beside it"),
-    )
-    listed = "".join(f"//   {f'./gemm {command} {argument}':<{len(argument) + 15}}{what}\n" for command, what in commands)
+    commands = {
+        f"check {argument}": "says what is right and what is not",
+        f"watch {argument}": "checks at every save",
+        explored(lesson, kind): "shows it at work, in a browser",
+        f"hint {argument}": "three hints, one at a time",
+        f"reset {argument}": "begins it again; yours is kept beside it",
+    }
+    wide = max(map(len, commands)) + 2
+    listed = "".join(f"//   ./gemm {command:{wide}}{what}\n" for command, what in commands.items())
     title = f"{_WORDS[kind].capitalize()} {number} {word.replace('_', ' ')}: {task}"
     return _comment("", title) + "//\n" + listed
 

@@ -258,6 +258,12 @@ def state_of(task: Task, state: State | None = None) -> Standing:
     return "passed" if digest(text) == state.sha256(task) else "changed since it passed"
 
 
+def latest(state: State, root: Path = ROOT) -> Task | None:
+    """The task that passed last, of several at the same time the one that comes later in the course; None: none has passed."""
+    done = [(date, at, task) for at, task in enumerate(exercise.tasks(root)) if (date := state.passed(task))]
+    return max(done)[2] if done else None
+
+
 def following(state: State, after: Task | None = None, root: Path = ROOT) -> Task | None:
     """The next task in course order that has not passed: after this one, then from the beginning; None: there is no other."""
     order = exercise.tasks(root)

@@ -24,6 +24,7 @@
 #include "common/program/report.hpp"
 #include "runner/programs/cases.hpp"
 #include "runner/programs/history_json.hpp"
+#include "runner/programs/inspect.hpp"
 #include "runner/programs/traced.hpp"
 
 namespace {
@@ -101,23 +102,21 @@ std::set<std::uint64_t> spread(std::uint64_t count, std::uint64_t total) {
 }
 
 /// A case of the check, as the check runs it.
-int run_case(const Settings& s, int sm) {
+int run_case(const Settings& s, int sm, gemm::TraceNumbered trace_numbered) {
+    if (trace_numbered == nullptr) throw Error("--case is for a program that has the cases of a check.");
     cpu_device::set_multiprocessors(cpu_device::kFewMultiprocessors);
-    const std::vector<gemm::CheckCase> cases = gemm::check_cases(*s.lesson, s.seed);
-    const std::int64_t number = gemm::whole_number("--case", std::to_string(s.check_case), 1,
-                                                   static_cast<std::int64_t>(cases.size()));
-    gemm::TracedCase found = gemm::trace_case(*s.lesson, cases[static_cast<std::size_t>(number - 1)], s.seed,
-                                              sm, {.blocks = static_cast<std::size_t>(s.history)});
+    gemm::TracedCase found =
+        trace_numbered(*s.lesson, s.check_case, s.seed, sm, {.blocks = static_cast<std::size_t>(s.history)});
     if (found.json.is_null()) throw Error(found.result.error);
     found.json["before"] = nullptr;
     gemm::deliver(s.output, gemm::to_text_with(found.json, gemm::history_json(found.report)));
     return found.result.passed() ? gemm::kRight : gemm::kWrong;
 }
 
-int run(const Settings& s) {
+int run(const Settings& s, gemm::TraceNumbered trace_numbered) {
     const gemm::Device device = gemm::select_device(0, s.like, s.schedule);
     if (const std::string why = gemm::why_skipped(*s.lesson, device); !why.empty()) throw Error(why);
-    if (s.check_case > 0) return run_case(s, device.sm);
+    if (s.check_case > 0) return run_case(s, device.sm, trace_numbered);
     std::fprintf(stderr, "progress 0 100 inputs and reference\n");
     if (s.patience > 0) cpu_device::set_hang_seconds(static_cast<double>(s.patience));
     gemm::Workload w(s.shape, s.seed);
@@ -178,6 +177,6 @@ int run(const Settings& s) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-    return gemm::run_program("gemm_inspect", [&] { return run(read_options(argc, argv)); });
+int gemm::inspect_main(int argc, char** argv, TraceNumbered trace_numbered) {
+    return run_program("gemm_inspect", [&] { return run(read_options(argc, argv), trace_numbered); });
 }

@@ -88,6 +88,26 @@ def made(**changes: object) -> Any:
     }  # fmt: skip
 
 
+def clustered() -> Any:
+    """Two blocks of a cluster: block 1 asks for a box of C that comes to both, and each for one of A of its own."""
+    page = made()
+    first = page["trace"]["history"][0]
+    second = {**first, "block": [1, 0, 0], "index": 1, "rank": 1}
+    box = {"access": None, "units": 0, "thread": 0, "shared": 2, "bytes": 2048, "barrier": 0, "rows": 16, "cols": 32,
+           "element_bytes": 4, "swizzle": "none"}  # fmt: skip
+    brought = [[{"e": "box", "warp": 0, "lanes": 1, "copy": copy}, {"e": "landed", "copy": copy}] for copy in (0, 1)]
+    everyone = [*({"e": "barrier", "warp": warp, "lanes": (1 << 32) - 1, "site": 1} for warp in range(2)), {"e": "met"}]
+    for block in (first, second):
+        own = {**box, "offset": 0, "array": 0, "row": 16 * block["rank"], "col": 0, "rank": block["rank"]}
+        both = {**box, "offset": 2048, "array": 1, "row": 32, "col": 64, "rank": 1}
+        met = block["events"].index({"e": "met"}) + 1
+        # Its own box is brought at once, the other after the block's first barrier.
+        events = [*brought[0], *block["events"][:met], *brought[1], *everyone, *block["events"][met:]]
+        block.update(copies=[own, both], events=events, mbarriers=[{"name": "full[0]", "array": 2, "offset": 0, "arrivals": 1}])
+    page["trace"].update(blocks=2, traced_blocks=2, history=[first, second])
+    return page
+
+
 RACE = {
     "id": "race", "access": "read", "array": "As", "row": None, "column": None, "offset": 132, "beyond": 0, "block": 0,
     "text": "thread (1,0,0) wrote As + 132 bytes at 03_smem/kernel.cu:34 and thread (1,4,0) reads it at 03_smem/kernel.cu:38, "

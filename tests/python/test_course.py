@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 from approvals import hold
 from conftest import REPOSITORY, Checkout
+from course_synthetic import make_course
 from exercise_synthetic import EXERCISE, KERNEL, with_exercises
 
 from runner.core.results import UserError
-from runner.learn import course, progress
+from runner.learn import course, exercise, progress
 from runner.learn.exercise import Task, _module, tasks
 
 NOON = datetime(2026, 11, 20, 12, 0, 5)
@@ -322,6 +323,13 @@ def test_a_kernel_without_its_gaps_is_named(taught: Checkout) -> None:
     taught.fails("reset", "01", words=("exercise 01", "git checkout 01_naive/kernel.cu"))
 
 
+def test_starters_and_start_name_the_explorer(taught: Checkout) -> None:
+    first, _, hunt = tasks(taught.root)
+    assert "./gemm explore 01 --mine" in first.starter()
+    assert "./gemm explore 02 --hunt" in hunt.starter()
+    assert "./gemm explore 02 --hunt" in said(taught, "start", "02", "--hunt")
+
+
 # Progress
 
 
@@ -352,6 +360,22 @@ def test_progress(taught: Checkout) -> None:
     progress.quiz_taken("01_naive", 0, 5, 7, root=taught.root)
     hold("course", {"progress": fresh + begun + passed + transcript(taught, "progress --no-achievements")})
     assert json.loads(said(taught, "progress", "--json"))["next"] is None
+
+
+def test_a_bar_a_part_and_next_is_what_follows_the_last_pass(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_course(checkout.root)
+    every = exercise.tasks(checkout.root)
+    later = {task.key: task for task in every}["02_coalesced/hunt"]
+    progress.passed(every[0], "a\n", NOON)
+    progress.passed(later, "b\n", NOON)
+    found = json.loads(said(checkout, "progress", "--json"))
+    assert found["next"] == "./gemm watch 03"  # not 02, whose exercise was left out
+    bars = said(checkout, "progress", "--no-achievements").splitlines()[:2]
+    assert [bar.split("  ")[0] for bar in bars] == ["Part 1: FP32, any GPU", "Part 2: Tensor cores"]
+    assert [(bar.count("█"), bar.count("░")) for bar in bars] == [(13, 7), (0, 20)]
+    assert bars[0].endswith("2 of 3 tasks")
 
 
 def test_a_step_of_a_folder_has_its_files_under_its_name(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -144,6 +145,18 @@ def test_a_kernel_that_does_not_compile(explored: Checkout) -> None:
     (explored.fakes / "build_fails").touch()
     done = explored.run("explore", "01", status=2)
     assert "kernel.cu:3: error: expected ';'" in done.stderr
+
+
+def test_a_lessons_tracer_needs_nothing_of_a_check() -> None:
+    """What ./gemm explore 03 builds on a fresh clone."""
+    descriptors()  # so that it is configured
+    folder = REPOSITORY / "build" / "cpu"
+    if not (folder / "build.ninja").exists():
+        pytest.skip("build/cpu is not Ninja's")
+    command = ["ninja", "-C", folder, "-t", "inputs", "03_smem_inspect"]
+    files = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert any(file.endswith("inspect_lesson.cpp") for file in files)
+    assert [file for file in files if re.search(r"gemm_cases|check\.cpp|04_1d", file)] == []
 
 
 # The server

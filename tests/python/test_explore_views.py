@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from browser import Browser, Visit
 from conftest import seed, whole_families
-from explorer_pages import OVERRUN, RACE, bare, made, real, selection, written
+from explorer_pages import OVERRUN, RACE, bare, clustered, made, real, selection, written
 from inspect_synthetic import hang
 
 from runner.core.machines import MACHINES
@@ -227,6 +227,78 @@ def test_an_address_may_name_the_view_to_begin_with(browser: Browser, tmp_path: 
         box = visit.page.locator("#whatif").bounding_box()
         assert box and 0 <= box["y"] < size[1] / 2
         assert selection(visit)["line"] == "2"
+        assert selection(visit)["event"]  # one of its requests, and not nothing
+        visit.clean()
+
+
+_SPY = """() => {
+    window.drawn = [];
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (words, x, y) {
+        if (this.canvas.closest(".matrices") && this.textAlign !== "center") {
+            window.drawn.push({ words, x, y, end: x + this.measureText(words).width });
+        }
+        draw.apply(this, arguments);
+    };
+}"""
+
+
+@_one_browser
+@pytest.mark.parametrize("width", [1366, 390])
+def test_no_name_lies_over_another_in_the_picture_of_the_matrices(browser: Browser, tmp_path: Path, width: int) -> None:
+    page = made(m=256, n=256, k=64)
+    for array in page["trace"]["history"][0]["arrays"][:2]:
+        array.update(rows=256, cols=256, pitch=256, bytes=262144)
+    with browser.visit(f"{written(page, tmp_path)}#element=144,144", width, 768) as visit:
+        visit.page.evaluate(_SPY)
+        visit.page.click("#theme")  # which has all drawn anew
+        visit.page.wait_for_function("window.drawn.some(({ words }) => words === 'B')")
+        drawn = visit.page.evaluate("window.drawn")
+        assert any(one["words"].startswith("C[") for one in drawn)
+        for one in drawn:
+            beside = [other for other in drawn if other["words"] != one["words"] and abs(other["y"] - one["y"]) < 8]
+            assert not [other for other in beside if one["x"] < other["x"] < one["end"]], one
+        visit.clean()
+
+
+@_one_browser
+def test_what_scrolls_in_a_column_of_the_stage_fades_at_its_end(browser: Browser, tmp_path: Path) -> None:
+    with browser.visit(written(made(), tmp_path), 1366, 768) as visit:
+        for name in ("product", "access"):
+            style = f"getComputedStyle(document.getElementById('{name}'), '::after')"
+            assert visit.page.evaluate(f"{style}.position") == "sticky"
+            assert "gradient" in visit.page.evaluate(f"{style}.backgroundImage")
+
+
+# The cluster
+
+
+@_one_browser
+@pytest.mark.parametrize(("width", "dark"), [(1366, False), (390, True)], ids=["laptop", "phone"])
+def test_one_bar_moves_the_blocks_of_a_cluster(browser: Browser, tmp_path: Path, width: int, dark: bool) -> None:
+    with browser.visit(f"{written(clustered(), tmp_path)}?view=cluster#block=1", width, 768, dark) as visit:
+        visit.page.locator("#cluster h2:focus").wait_for()
+
+        def standings() -> list[str | None]:
+            cells = visit.page.locator("#cluster td.place")
+            return [cells.nth(place).get_attribute("data-standing") for place in range(cells.count())]
+
+        assert standings() == ["arrives", "empty"] * 2
+        assert visit.page.locator("#cluster .readout").inner_text().startswith("Nothing")
+        visit.page.get_by_role("button", name="One step forward").click()
+        assert standings() == ["there", "arrives"] * 2
+        assert visit.page.locator("#cluster td.foreign").all_inner_texts() == ["C[32–47][64–95]\narrives\nfrom (1, 0, 0)"]
+        said = visit.page.locator("#cluster .readout").inner_text()
+        assert said.startswith("C[32–47][64–95]: 1 request by block (1, 0, 0)") and "both" in said
+        visit.fits()
+        visit.clean()
+        visit.accessible()
+
+
+@_one_browser
+def test_a_kernel_without_clusters_has_no_such_view(browser: Browser, tmp_path: Path) -> None:
+    with browser.visit(written(made(), tmp_path)) as visit:
+        assert visit.page.locator("#cluster, nav a[href='#cluster']").count() == 0
         visit.clean()
 
 

@@ -152,7 +152,7 @@ def test_a_learners_hang_is_told_with_its_autopsy(own: Path) -> None:
 def test_a_learners_kernel_that_does_not_compile_or_ends_the_program(own: Path) -> None:
     task = Task("03_smem", "exercise")
     own.write_text(task.solution().replace("__syncthreads();", "__syncthread();"), encoding="utf-8")
-    with pytest.raises(UserError, match=r"exercise.cu .*\n.*exercise.cu:37:\d+: error:") as refused:
+    with pytest.raises(UserError, match=r"exercise.cu .*\n.*exercise.cu:38:\d+: error:") as refused:
         trace_mine(task, Request(32, 64, 64))
     assert refused.value.status == 1
     own.write_text(task.solution().replace("sgemm_smem<<<", "std::exit(0);\n    sgemm_smem<<<"), encoding="utf-8")

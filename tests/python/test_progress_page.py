@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from browser import Browser, Visit
 
 from runner.core.results import lessons
-from runner.learn import achievements, exercise
+from runner.learn import achievements, exercise, progress
 from website import progress as site
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -81,6 +82,25 @@ def test_a_file_of_an_older_version_shows_what_was_done(browser: Browser, addres
         assert not visit.page.locator("#points, #earned").count()
         assert "./gemm progress" in visit.page.inner_text("#level")
         assert visit.page.inner_text("#lessons tbody tr").split("\t")[1:] == ["passed 2026-11-20", "–", "5 of 5", "–"]
+        visit.clean()
+
+
+@pytest.mark.parametrize("points", [True, False])
+def test_the_command_writes_a_page_that_shows_what_is_done_at_once(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, points: bool
+) -> None:
+    monkeypatch.setattr(progress, "load", lambda: progress.State(some(False)))
+    monkeypatch.setattr(progress, "standing", lambda: achievements.standing(some(False)))
+    monkeypatch.setattr(site, "ROOT", tmp_path)
+    monkeypatch.setattr(site, "OUT", tmp_path / "out" / "progress.html")
+    opened: list[str] = []
+    monkeypatch.setattr(site.explore, "show", lambda address, _: opened.append(address))
+    assert site.show(points) == 0
+    with browser.visit(opened[0]) as visit:
+        assert visit.page.inner_text("#said").startswith(f"2 of {len(TASKS)} ")
+        assert visit.page.inner_text("#lessons tbody tr").split("\t")[1] == "passed 2026-11-20"
+        assert visit.page.is_visible("#level") == points
+        assert not visit.page.is_visible("#asking")
         visit.clean()
 
 

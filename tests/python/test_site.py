@@ -11,8 +11,10 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -55,7 +57,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     stub = folder / "03_smem.html"
     stub.write_text(_STUB)
     real = folder / "01_naive.html"
-    real.write_text(explore.page(bare()), encoding="utf-8")
+    traced = bare()
+    for line in traced["trace"]["lines"]:
+        line["line"] += 3  # where this checkout's kernel has them
+    real.write_text(explore.page(traced), encoding="utf-8")
     builder.write(ROOT, list(descriptors().values()), {"03_smem": stub, "01_naive": real}, folder / "built")
     return folder / "built"
 
@@ -97,12 +102,14 @@ def _wrong(pages: dict[str, _Page], site: Path) -> Iterator[str]:
     for address, page in pages.items():
         for link in [*page.links, *page.loaded]:
             parts = urlsplit(link)
-            if parts.scheme or (address == "404.html" and link.startswith("/")):
+            if parts.scheme:
                 continue
             there = posixpath.normpath(posixpath.join(posixpath.dirname(address), unquote(parts.path))) if parts.path else address
             there = "index.html" if there == "." else there
             if not (site / there).is_file():
                 yield f"{address}: {link} is not there"
+            elif there.startswith("explore/"):
+                continue  # whose fragment is what is chosen
             elif parts.fragment and there in pages and parts.fragment not in pages[there].ids | {"__drawer", "__search"}:
                 yield f"{address}: {link}: no such place"
 
@@ -175,6 +182,49 @@ def test_a_lessons_text_leads_to_the_view_that_shows_what_it_speaks_of(pages: di
         link for link in links if "?view=" in link
     ]
     assert not [link for link in pages["04_1d_blocktile/index.html"].links if "?view=" in link]
+
+
+def test_a_line_in_a_text_leads_to_what_it_moves(site: Path, browser: Browser) -> None:
+    """The page of lesson 01 quotes the line that loads; its explorer here was traced of the same kernel."""
+    with browser.visit((site / "01_naive" / "index.html").as_uri()) as visit:
+        link = visit.page.locator(".beside a", has_text=re.compile(r"^line 33 at work: A, B$"))
+        assert link.count() == 1
+        link.click()
+        visit.page.wait_for_url("**/explore/01_naive.html?view=access#line=0")
+
+
+def test_code_that_a_text_quotes_is_found_in_the_kernel() -> None:
+    _needed()
+    from website import at_work
+
+    kernel = ["float x = A[i];  // a comment", "same();", "y += x;", "same();"]
+    text = (
+        '<h2 id="in-short">S</h2><div class="highlight">float x = A[i];</div>'
+        '<h2 id="the-code">C</h2><div class="highlight"><code>float <b>x</b> = A[i];\nsame();\ny += x;</code></div>'
+        '<div class="highlight">float x = A[i];  // again</div><h2 id="measure">M</h2><div class="highlight">y += x;</div>'
+    )
+    written = at_work.linked(text, "e.html", kernel, {1: [(4, "A"), (5, "x")], 2: [(6, "B")]})
+    assert re.findall(r'href="([^"]*)">([^<]*)<', written) == [
+        ("e.html?view=access", "see it in the explorer: what each line moves"),
+        ("e.html?view=access#line=4", "line 1 at work: A, x"),
+    ]
+
+
+def test_the_first_page_has_lesson_01_beside_lesson_02(site: Path, browser: Browser) -> None:
+    for width, dark in ((1366, False), (390, True)):
+        with browser.visit((site / "index.html").as_uri(), width=width, dark=dark) as visit:
+            figure = visit.page.locator("figure.compare")
+            assert re.findall(r"\d+ sectors", figure.inner_text()) == ["32 sectors", "4 sectors"]  # as counts.json has it
+            drawings = figure.locator("svg")
+            assert [drawings.nth(one).locator(".touched").count() for one in (0, 1)] == [32, 4]
+            assert [drawings.nth(one).locator(".used").count() for one in (0, 1)] == [32, 32]
+            cut = "(one) => getComputedStyle(one).clipPath"
+            assert "50%" in drawings.nth(1).evaluate(cut)
+            figure.locator("input").focus()
+            visit.page.keyboard.press("Home")
+            assert "50%" not in drawings.nth(1).evaluate(cut)
+            visit.fits()
+            visit.clean()
 
 
 # What is wrong is found
@@ -324,6 +374,37 @@ def test_search_finds_a_word_in_a_file_without_a_server(site: Path, browser: Bro
         visit.clean()
 
 
+def test_a_page_that_is_not_there_leads_to_the_course_wherever_the_site_lies(site: Path, browser: Browser) -> None:
+    class Server(SimpleHTTPRequestHandler):
+        """As GitHub's pages of a project: the site in a folder, its 404.html for whatever is not there."""
+
+        def translate_path(self, path: str) -> str:
+            return str(site / path.removeprefix("/a/course/").partition("?")[0]) if path.startswith("/a/course/") else "/nowhere"
+
+        def send_error(self, code: int, *_: object) -> None:
+            self.send_response(code)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write((site / "404.html").read_bytes())
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        home = f"http://127.0.0.1:{server.server_port}/a/course/"
+        with browser.visit(f"{home}13_clusters/c_ping_pong/gone.html", width=390) as visit:
+            visit.page.locator("html[data-base='/a/course/']").wait_for(state="attached")
+            assert "/a/course/13_clusters/c_ping_pong/gone.html" in visit.page.inner_text("main")
+            visit.fits()
+            visit.accessible()
+            visit.page.click("text=from its beginning")
+            visit.page.wait_for_url(f"{home}index.html")
+            visit.page.locator("h1", has_text="CUDA GEMM").wait_for()
+        server.shutdown()
+
+
 def test_pages_follow_each_other_in_the_courses_order(site: Path, browser: Browser) -> None:
     with browser.visit((site / "01_naive" / "index.html").as_uri()) as visit:
         for name in ("02_coalesced", "03_smem"):
@@ -411,6 +492,27 @@ def test_ones_progress_is_a_page_whose_links_lead_to_the_lessons(site: Path, bro
         visit.page.frame_locator("iframe.explorer").locator('a[href$="03_smem/index.html"]').first.click()
         visit.page.wait_for_url("**/03_smem/index.html")
         visit.clean()
+
+
+@pytest.mark.parametrize("address", ["progress/index.html", "layouts/index.html"])
+def test_a_page_in_a_frame_says_its_name_once_and_has_the_room_beside_it(site: Path, browser: Browser, address: str) -> None:
+    with browser.visit((site / address).as_uri(), width=1366, height=768) as visit:
+        frame = visit.page.frame_locator("iframe.explorer")
+        frame.locator("html[data-framed]").wait_for(state="attached")
+        name = frame.locator("h1").bounding_box()
+        assert name and name["width"] <= 1
+        box = visit.page.locator("iframe.explorer").bounding_box()
+        assert box and box["width"] > 850
+        visit.clean()
+    with browser.visit((site / address).with_name("page.html").as_uri()) as visit:
+        name = visit.page.locator("h1").bounding_box()
+        assert name and name["width"] > 100
+
+
+def test_a_table_of_a_lessons_times_fits_a_phone(site: Path, browser: Browser) -> None:
+    with browser.visit((site / "12_warp_specialized" / "index.html").as_uri(), width=390) as visit:
+        times = visit.page.locator(".table", has_text="TFLOP/s").first
+        assert times.evaluate("(one) => one.scrollWidth <= one.clientWidth")
 
 
 _SHOWN = ("index.html", "05_2d_blocktile/index.html", "03_smem/kernel.cu.html", "exercises/03_smem.html", "plots/index.html",

@@ -12,6 +12,13 @@
   all();
 })();
 
+// Lesson 01 beside lesson 02: how much of the picture is the first one's.
+for (const slider of document.querySelectorAll(".compare input")) {
+  const move = () => slider.parentElement.querySelector(".layers").style.setProperty("--at", `${slider.value}%`);
+  slider.addEventListener("input", move);
+  move(); // a page that one comes back to may have kept it
+}
+
 // What a term of the glossary means, when it is pointed at or reached with the keyboard. Escape closes it.
 (() => {
   document.querySelector(".md-search")?.setAttribute("aria-label", "Search"); // a dialog, to which the theme gives no name

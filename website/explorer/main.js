@@ -1,7 +1,8 @@
 // Begins the page: reads its data, keeps the selection in the URL, mounts the views.
 
 import * as access from "explorer/access";
-import { beginning, settled } from "explorer/choosing";
+import * as cluster from "explorer/cluster";
+import { beginning, line as chooseLine, settled } from "explorer/choosing";
 import { counted, el, grouped } from "explorer/dom";
 import * as findings from "explorer/findings";
 import { follow, kept } from "explorer/live";
@@ -15,7 +16,7 @@ import * as time from "explorer/time";
 import * as verdict from "explorer/verdict";
 import * as whatif from "explorer/whatif";
 
-const VIEWS = { product, source, access, time, findings, whatif };
+const VIEWS = { product, source, access, cluster, time, findings, whatif };
 
 /** @param {string} id */
 function byId(id) {
@@ -86,7 +87,10 @@ function begin() {
   const data = decode(byId("payload").textContent ?? "");
   const asked = read(location.hash);
   const state = new State(asked, (wanted, before) => settled(data, wanted, before));
-  if (!location.hash || !data.blocks[asked.block]) state.set({ ...read(""), ...beginning(data) });
+  // A text's link names a line alone: then it is shown as where one begins.
+  const line = asked.event === null && asked.warp === null && asked.line !== null && data.lines[asked.line] ? asked.line : null;
+  if (!location.hash || !data.blocks[asked.block] || line !== null) state.set({ ...read(""), ...beginning(data) });
+  if (line !== null) state.set(chooseLine(data, state.selection, line));
   const count = /** @type {HTMLElement} */ (document.querySelector("nav a[href='#findings']"));
   verdict.mount(byId("wrong"), count, data, () => {
     byId("findings").querySelector("[data-first]")?.dispatchEvent(new MouseEvent("click"));

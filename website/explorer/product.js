@@ -502,7 +502,10 @@ class Painter {
     outlined(context, x0 + (element.col - left) * cell, y0 + (element.row - top) * cell, cell, cell);
     context.restore();
     context.font = SMALL;
-    written(context, colour.grey, `C[${span(top, top + side)}][${span(left, left + side)}]: threads`, x0, y0 - 5);
+    const title = `C[${span(top, top + side)}][${span(left, left + side)}]`;
+    const whole = `${title}: threads`; // where the name of B leaves room for it
+    const fits = x0 + context.measureText(whole).width < b.x - 6;
+    written(context, colour.grey, fits ? whole : title, x0, y0 - 5);
   }
 }
 

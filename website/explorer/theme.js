@@ -23,6 +23,7 @@ function show() {
 export function follow(changed = () => {}) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
   if (!framed) return;
+  document.documentElement.dataset.framed = "";
   addEventListener("message", (event) => {
     const told = event.source === window.parent ? event.data?.gemmTheme : undefined;
     if (told !== "light" && told !== "dark") return;

@@ -1,5 +1,5 @@
-// The page: reads the file that the reader chooses or drops, and shows what stands in it. What it comes to in points and
-// achievements, ./gemm has written there.
+// The page: shows what a learner has done, which stands in it (./gemm progress --open) or in the file that the reader chooses or
+// drops. What it comes to in points and achievements, ./gemm has written there.
 
 import { el } from "explorer/dom";
 import { follow } from "explorer/theme";
@@ -38,6 +38,8 @@ import { follow } from "explorer/theme";
  * @typedef {object} Payload
  * @property {Row[]} lessons
  * @property {string} rule of points
+ * @property {Kept | null} kept what the file held when this page was written for it alone
+ * @property {boolean} points whether points and achievements are shown at first
  * @property {Kept} begin what a file holds before anything is done
  * @property {Record<string, string>} urls pages of lessons, by their names
  * @property {string | null} home
@@ -182,14 +184,18 @@ function say(said, trouble) {
   byId("trouble").hidden = !trouble;
 }
 
+/** @param {Kept} kept */
+function passedText(kept) {
+  const tasks = payload.lessons.flatMap((row) => (row.hunt === null ? [row.exercise] : [row.exercise, row.hunt]));
+  return `${tasks.filter((key) => kept.tasks[key]?.passed).length} of ${tasks.length} tasks passed`;
+}
+
 /** @param {File} file */
 async function take(file) {
   try {
     const kept = read(await file.arrayBuffer());
     showAll(kept);
-    const tasks = payload.lessons.flatMap((row) => (row.hunt === null ? [row.exercise] : [row.exercise, row.hunt]));
-    const passed = tasks.filter((key) => kept.tasks[key]?.passed);
-    say(`${file.name} has been read: ${passed.length} of ${tasks.length} tasks passed.`, "");
+    say(`${file.name} has been read: ${passedText(kept)}.`, "");
   } catch (error) {
     if (error instanceof TypeError) say("", "This file does not hold your progress; choose .progress.json.");
     else say("", error instanceof Error && !(error instanceof DOMException) ? error.message : `${file.name} cannot be read.`);
@@ -208,6 +214,7 @@ input.addEventListener("change", () => {
 const shown = /** @type {HTMLInputElement} */ (byId("shown"));
 const choose = () => document.body.classList.toggle("plain", !shown.checked);
 shown.addEventListener("change", choose);
+if (!payload.points) shown.checked = false;
 choose(); // a reloaded page may remember the box
 
 for (const kind of ["dragenter", "dragover"]) {
@@ -231,4 +238,8 @@ if (payload.home !== null) {
   byId("home").hidden = false;
 }
 follow();
-showAll(payload.begin);
+showAll(payload.kept ?? payload.begin);
+if (payload.kept) {
+  byId("said").textContent = `${passedText(payload.kept)} when ./gemm progress --open wrote this page.`;
+  byId("asking").hidden = true;
+}
