@@ -109,10 +109,13 @@ namespace gemm {
     X(a_and_b_transposed)                                                                     \
     X(a_and_b_other_way) /* one of them lies transposed, or both */                           \
     X(c_transposed)                                                                           \
+    X(another_problem)      /* of a batch: what they hold is the result of `problem` */       \
     X(few_digits)           /* right but for the last ones */                                 \
     X(short_inputs_or_sum)  /* in the mean only: inputs or accumulator, of FP32 */            \
     X(short_sum)            /* in the mean only: the accumulator, of a short type */          \
     X(everywhere)           /* all of C */                                                    \
+    X(one_problem)          /* of a batch: in `problem` alone */                              \
+    X(later_problems)       /* of a batch: in others than the first */                        \
     X(last_row_of_tiles)    /* from `row` on */                                               \
     X(last_column_of_tiles) /* from `column` on */                                            \
     X(one_tile)             /* of `tile_rows`×`tile_columns` */                              \

@@ -24,16 +24,19 @@ enum class Layout { nn, nt, tn, tt };
 /// 0.044715·x³))) (Hendrycks, Gimpel: "Gaussian Error Linear Units", arXiv:1606.08415, §2).
 enum class Activation { none, gelu };
 
-/// What of a problem is neither size nor data. Its canonical text ("bf16", "bf16.nt", "bf16+bias+gelu"),
-/// which options, results, charts and messages share, is made and read in common/check/variant.hpp. How many
-/// problems there are comes here with the lessons that need it, with a default that leaves one, so that no
-/// descriptor changes.
+/// How many problems there are, and how they are found: one, or a batch of them that lie at equal distances.
+enum class Batch { one, strided };
+
+/// What of a problem is neither size nor data. Its canonical text ("bf16", "bf16.nt", "bf16.strided",
+/// "bf16+bias+gelu"), which options, results, charts and messages share, is made and read in
+/// common/check/variant.hpp.
 struct Variant {
     DType A = DType::fp32, B = DType::fp32, C = DType::fp32;
     Layout layout = Layout::nn;
     /// Where it is not 0, B's numbers are whole, and so many steps along K share a scale in each column: B's
     /// element is a number times its scale.
     int group = 0;
+    Batch batch = Batch::one;
     // The epilogue, in the order in which it is computed. What it reads has C's type.
     bool bias = false;  // a number for each column is added
     Activation activation = Activation::none;
@@ -82,6 +85,10 @@ struct Problem {
     std::int64_t ldr = 0;
     void* D = nullptr;  // M×N; only written
     std::int64_t ldd = 0;
+    // Of a strided batch: `batch` ≥ 0 problems of these sizes, pitches and scalars, and how many elements
+    // behind a problem's matrix the next one's begins: at least rows · pitch.
+    std::int64_t batch = 1;
+    std::int64_t stride_a = 0, stride_b = 0, stride_c = 0, stride_d = 0;
 };
 
 /// The part of the problem that one block works on at a time: BM×BN elements of C, BK steps along K per
@@ -153,6 +160,9 @@ struct Lesson {
 
     /// The block and the thread that write C[row][col], 0 ≤ row < M, 0 ≤ col < N.
     Owner (*owner)(const Problem&, std::int64_t row, std::int64_t col) = nullptr;
+    /// The same of a problem of a batch, counted from 0.
+    Owner (*owner_in_batch)(const Problem&, std::int64_t problem, std::int64_t row,
+                            std::int64_t col) = nullptr;
 
     std::size_t chosen = 0;  // of `variants`, which it runs with: set by with_variant(), not by a descriptor
 

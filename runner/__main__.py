@@ -34,6 +34,7 @@ app = typer.Typer(
 LESSONS = typer.Argument(None, metavar="LESSON", help="Number or name of a lesson: 05 or 01_naive.")
 LESSON = typer.Argument(..., metavar="LESSON", help="Number or name of a lesson: 05 or 01_naive.")
 HUNT = typer.Option(False, "--hunt", help="Use the lesson's bug hunt instead of its exercise.")
+BATCH = typer.Option(None, help="How many problems, of a variant that is a batch (3).")
 VARIANT = typer.Option(None, help="Types and layout that the lesson offers: bf16, bf16.nt; by default its first.")
 DTYPE = typer.Option(None, help="Short for one type for A, B and C: fp32, bf16 or fp16.")
 MINE = typer.Option(False, "--mine", help="Use your file in exercises/ instead of the lesson's kernel.")
@@ -105,6 +106,14 @@ def run_command(
     lda: Optional[str] = typer.Option(None, help="Row pitch of A in elements."),
     ldb: Optional[str] = typer.Option(None, help="Row pitch of B in elements."),
     ldc: Optional[str] = typer.Option(None, help="Row pitch of C in elements."),
+    lds: Optional[str] = typer.Option(None, help="Row pitch of the scales, where the lesson has them."),
+    ldr: Optional[str] = typer.Option(None, help="Row pitch of the residual, where the lesson has one."),
+    ldd: Optional[str] = typer.Option(None, help="Row pitch of D, where the lesson has one."),
+    batch: Optional[str] = BATCH,
+    stride_a: Optional[str] = typer.Option(None, help="Elements from one A of a batch to the next."),
+    stride_b: Optional[str] = typer.Option(None, help="Elements from one B of a batch to the next."),
+    stride_c: Optional[str] = typer.Option(None, help="Elements from one C of a batch to the next."),
+    stride_d: Optional[str] = typer.Option(None, help="Elements from one D of a batch to the next."),
     alpha: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
     beta: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
     variant: Optional[str] = VARIANT,
@@ -121,7 +130,8 @@ def run_command(
     from runner.core import lesson
 
     sizes = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "seed": seed, "schedule": schedule}
-    sizes |= {"rounds": rounds, "device": device}
+    sizes |= {"rounds": rounds, "device": device, "lds": lds, "ldr": ldr, "ldd": ldd, "batch": batch}
+    sizes |= {"stride-a": stride_a, "stride-b": stride_b, "stride-c": stride_c, "stride-d": stride_d}
     return lesson.run(name, sizes, {"alpha": alpha, "beta": beta}, variant, dtype, like, verify_only, as_json)
 
 
@@ -160,6 +170,7 @@ def inspect_command(
     lda: Optional[str] = typer.Option(None, help="Elements between A's rows as it is stored; by default no padding."),
     ldb: Optional[str] = typer.Option(None, help="The same of B."),
     ldc: Optional[str] = typer.Option(None, help="The same of C."),
+    batch: Optional[str] = BATCH,
     blocks: Optional[str] = typer.Option(None, help="How many blocks to trace, spread over the grid; or all."),
     alpha: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
     beta: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
@@ -205,7 +216,7 @@ def inspect_command(
         raise UserError("--json gives all that was counted and draws nothing; leave --line, --array and --plot out.")
     foreign = _foreign(chosen[0])
     request = inspection.parse(
-        {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "seed": seed, "schedule": schedule},
+        {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "batch": batch, "seed": seed, "schedule": schedule},
         {"alpha": alpha, "beta": beta},
         blocks,
         like,
@@ -225,7 +236,7 @@ def inspect_command(
         from runner.learn import course
         from runner.learn.mine import inspect_mine
 
-        options = (m, n, k, lda, ldb, ldc, blocks, alpha, beta, variant, dtype, seed, schedule, like)
+        options = (m, n, k, lda, ldb, ldc, batch, blocks, alpha, beta, variant, dtype, seed, schedule, like)
         asked = request if any(option is not None for option in options) else None
         task = course.find(chosen[0], hunt)
         return inspect_mine(task, asked, line, array, as_json, file, drawing.accesses if plot else None)
@@ -240,6 +251,7 @@ def explore_command(
     m: Optional[str] = typer.Option(None, help="Rows of A and C (two C tiles, at most 256)."),
     n: Optional[str] = typer.Option(None, help="Columns of B and C (two C tiles, at most 256)."),
     k: Optional[str] = typer.Option(None, help="Columns of A, rows of B (several k-tiles)."),
+    batch: Optional[str] = BATCH,
     blocks: Optional[str] = typer.Option(None, help="How many blocks to trace, spread over the grid; or all."),
     variant: Optional[str] = VARIANT,
     seed: Optional[str] = typer.Option(None, help="Seed of the random inputs; fresh by default."),
@@ -268,7 +280,7 @@ def explore_command(
         asked_for = any(size is not None for size in (m, n, k))
         return explore_own(Path(name), Options(call, variant, *known[1:]), request, asked_for, not no_open)
     _refuse_own(known)
-    asked = explore.asked_for(name, mine, hunt, {"m": m, "n": n, "k": k, "seed": seed}, blocks, variant)
+    asked = explore.asked_for(name, mine, hunt, {"m": m, "n": n, "k": k, "batch": batch, "seed": seed}, blocks, variant)
     return serving.serve(asked, not no_open) if serve else explore.explore(asked, not no_open)
 
 

@@ -14,6 +14,7 @@
 #ifdef GEMM_CPU_DEVICE
 #include "common/cpu/execution/device.hpp"
 #endif
+#include "common/check/variant.hpp"
 #include "common/program/lessons.hpp"
 #include "common/program/options.hpp"
 #include "tests/random_cases.hpp"
@@ -210,7 +211,13 @@ gemm::Shape shape_of(const gemm::Variant& variant, std::int64_t m, std::int64_t 
     }
     s.alpha = alpha;
     s.beta = beta;
-    return s.in_whole_bytes().resolved();
+    s.batch = gemm::usual_batch(variant);
+    s = s.in_whole_bytes().resolved();
+    std::int64_t more = 0;
+    for (const gemm::Operand& o : gemm::operands(s.problem())) {
+        if (padded && o.stride_name != nullptr) *gemm::stride_in(s, o.id) += (more += 6);
+    }
+    return s;
 }
 
 }  // namespace

@@ -24,6 +24,18 @@ Elements::Elements(DType dtype, std::size_t count, std::uint32_t bits) : Element
     each(dtype, count, [&](std::size_t i) { set_bits(i, bits); });
 }
 
+Elements Elements::part(std::size_t first, std::size_t count) const {
+    Elements found(dtype_, count);
+    if (count > 0)
+        std::memcpy(found.bytes_.data(), bytes_.data() + bytes_of(dtype_, first), found.bytes_.size());
+    return found;
+}
+
+void Elements::put(std::size_t first, const Elements& part) {
+    if (part.count_ > 0)
+        std::memcpy(bytes_.data() + bytes_of(dtype_, first), part.bytes_.data(), part.bytes_.size());
+}
+
 std::vector<float> floats(const Elements& elements) {
     std::vector<float> values(elements.size());
     if (elements.dtype() == DType::fp32) {

@@ -65,6 +65,10 @@ class Elements {
     }
     void fill(float value) { *this = Elements(dtype_, count_, encode(dtype_, value)); }
 
+    /// `count` of them from `first` on, and the way back. Both are whole bytes, but for the end.
+    Elements part(std::size_t first, std::size_t count) const;
+    void put(std::size_t first, const Elements& part);
+
   private:
     DType dtype_ = DType::fp32;
     std::size_t count_ = 0;

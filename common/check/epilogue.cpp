@@ -15,7 +15,7 @@ T gelu(T x) {
 
 }  // namespace
 
-Epilogue::Epilogue(const Workload& w, const Shape& pitches) : host_(w.host()), s_(pitches) {}
+Epilogue::Epilogue(const HostProblem& w, const Shape& pitches) : host_(w.host()), s_(pitches) {}
 
 template <class T>
 T Epilogue::of(T x, std::int64_t row, std::int64_t col) const {

@@ -12,9 +12,9 @@ namespace gemm {
 /// Without an epilogue, x itself.
 class Epilogue {
   public:
-    explicit Epilogue(const Workload& w) : Epilogue(w, w.shape()) {}
+    explicit Epilogue(const HostProblem& w) : Epilogue(w, w.shape()) {}
     /// The same with the pitches of another shape, which must outlive it.
-    Epilogue(const Workload& w, const Shape& pitches);
+    Epilogue(const HostProblem& w, const Shape& pitches);
 
     /// In the precision of x: exact enough in double, what a plain kernel does in float.
     double operator()(double x, std::int64_t row, std::int64_t col) const { return of(x, row, col); }

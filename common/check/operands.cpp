@@ -3,7 +3,15 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "common/check/dtype.hpp"
+
 namespace gemm {
+namespace {
+
+constexpr std::array<const char*, kOperandIds.size()> kStrideNames{
+    "stride_a", "stride_b", "stride_c", nullptr, nullptr, nullptr, "stride_d"};
+
+}  // namespace
 
 std::vector<Operand> operands(const Problem& p) {
     const Variant& v = p.variant;
@@ -34,7 +42,37 @@ std::vector<Operand> operands(const Problem& p) {
         all.push_back(
             {OperandId::D, "D", Role::out, *v.D, p.M, p.N, p.ldd, p.D, p.ldd, 1, "N", "ldd", "the contract"});
     }
+    if (v.batch != Batch::one) {
+        for (Operand& o : all) {
+            o.stride = *stride_in(p, o.id);
+            o.stride_name = kStrideNames[place_of(o.id)];
+        }
+    }
     return all;
+}
+
+std::vector<Problem> members(const Problem& p) {
+    if (p.variant.batch == Batch::one) return {p};
+    Problem first = p;
+    first.variant.batch = Batch::one;
+    first.batch = 1;
+    first.stride_a = first.stride_b = first.stride_c = first.stride_d = 0;
+    const std::vector<Operand> all = operands(p);
+    std::vector<Problem> found;
+    for (std::int64_t i = 0; i < p.batch; ++i) {
+        std::vector<void*> data;
+        for (const Operand& o : all) {
+            const std::size_t behind = bytes_of(o.type, static_cast<std::size_t>(i * o.stride));
+            data.push_back(o.data == nullptr ? nullptr : static_cast<std::byte*>(o.data) + behind);
+        }
+        found.push_back(over(first, data));
+    }
+    return found;
+}
+
+double flop_of(const Problem& p) {
+    return 2.0 * static_cast<double>(p.batch) * static_cast<double>(p.M) * static_cast<double>(p.N) *
+           static_cast<double>(p.K);
 }
 
 const Operand& result_of(const std::vector<Operand>& all) {

@@ -40,16 +40,24 @@ struct Operand {
     const char* width;       // what its columns are: "K"
     const char* pitch_name;  // "lda"; null of one that is a row of N elements
     const char* unread;      // why what it holds must not be read: "beta = 0"; "" where it may be
+    // Of a batch: from this problem's to the next one's, in elements, and "stride_a".
+    std::int64_t stride = 0;
+    const char* stride_name = nullptr;
 
     std::int64_t size() const { return rows * pitch; }
 };
 
-/// Those of a problem, in the order of their ids.
+/// Those of a problem, in the order of their ids; of a batch, those of its first.
 std::vector<Operand> operands(const Problem& p);
+/// The problems of a batch, each as one by itself; of one problem, that.
+std::vector<Problem> members(const Problem& p);
+/// Floating-point operations of all its products: 2·M·N·K each, whatever is fused.
+double flop_of(const Problem& p);
 /// The one among them that is written.
 const Operand& result_of(const std::vector<Operand>& all);
 
-/// The problem with its matrices at these addresses, in the order of operands().
+/// The problem with its matrices, or those of a batch's first problem, at these addresses, in the order of
+/// operands().
 Problem over(Problem p, std::span<void* const> data);
 
 /// Where a problem, or a shape, keeps a matrix's pitch; null of one that has none.
@@ -69,6 +77,26 @@ std::int64_t* pitch_in(Pitches& p, OperandId id) {
         case OperandId::D:
             return &p.ldd;
         case OperandId::bias:
+            break;
+    }
+    return nullptr;
+}
+
+/// The same of what lies between the matrices of a batch's problems; null of one that no batch has.
+template <class Strides>
+auto stride_in(Strides& p, OperandId id) -> decltype(&p.stride_a) {
+    switch (id) {
+        case OperandId::A:
+            return &p.stride_a;
+        case OperandId::B:
+            return &p.stride_b;
+        case OperandId::C:
+            return &p.stride_c;
+        case OperandId::D:
+            return &p.stride_d;
+        case OperandId::scales:
+        case OperandId::bias:
+        case OperandId::residual:
             break;
     }
     return nullptr;

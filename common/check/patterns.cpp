@@ -15,42 +15,42 @@ namespace gemm {
 namespace {
 
 /// A step of the sum over k for an element, in float64.
-using Term = double (*)(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t k);
+using Term = double (*)(const HostProblem& w, std::int64_t row, std::int64_t col, std::int64_t k);
 
 double element(const Elements& matrix, std::int64_t row, std::int64_t col, std::int64_t pitch) {
     return matrix[static_cast<std::size_t>(row * pitch + col)];
 }
 /// Of op(A), whose rows are columns in memory where A is transposed.
-double a_of(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t pitch) {
+double a_of(const HostProblem& w, std::int64_t row, std::int64_t col, std::int64_t pitch) {
     if (w.shape().variant.a_transposed()) std::swap(row, col);
     return element(w.host().A, row, col, pitch);
 }
-double a_of(const Workload& w, std::int64_t row, std::int64_t col) {
+double a_of(const HostProblem& w, std::int64_t row, std::int64_t col) {
     return a_of(w, row, col, w.shape().lda);
 }
 /// Of op(B), with the pitches of a shape; times its scale, where it has one.
-double b_of(const Workload& w, std::int64_t row, std::int64_t col, const Shape& pitches) {
+double b_of(const HostProblem& w, std::int64_t row, std::int64_t col, const Shape& pitches) {
     const double value = w.host().B[pitches.b_at(row, col)];
     return pitches.variant.group == 0 ? value : value * w.host().scales[pitches.scale_at(row, col)];
 }
-double b_of(const Workload& w, std::int64_t row, std::int64_t col) {
+double b_of(const HostProblem& w, std::int64_t row, std::int64_t col) {
     return b_of(w, row, col, w.shape());
 }
-double c_of(const Workload& w, std::int64_t row, std::int64_t col) {
+double c_of(const HostProblem& w, std::int64_t row, std::int64_t col) {
     return element(w.host().C, row, col, w.shape().ldc);
 }
 
 /// What the result held before.
-double before_of(const Workload& w, std::int64_t row, std::int64_t col) {
+double before_of(const HostProblem& w, std::int64_t row, std::int64_t col) {
     return w.host().result(w.shape().variant)[w.shape().result_at(row, col)];
 }
 
-double right_term(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t k) {
+double right_term(const HostProblem& w, std::int64_t row, std::int64_t col, std::int64_t k) {
     return a_of(w, row, k) * b_of(w, k, col);
 }
 
 /// Σ of the terms of the steps first ≤ k < last.
-double sum_of(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t first, std::int64_t last,
+double sum_of(const HostProblem& w, std::int64_t row, std::int64_t col, std::int64_t first, std::int64_t last,
               Term term = right_term) {
     double sum = 0;
     for (std::int64_t k = first; k < last; ++k) sum += term(w, row, col, k);
@@ -71,7 +71,7 @@ double rounded(double value) {
 
 /// A step whose inputs were rounded.
 template <int bits, Rounding rounding>
-double rounded_term(const Workload& w, std::int64_t row, std::int64_t col, std::int64_t k) {
+double rounded_term(const HostProblem& w, std::int64_t row, std::int64_t col, std::int64_t k) {
     return rounded<bits, rounding>(a_of(w, row, k)) * rounded<bits, rounding>(b_of(w, k, col));
 }
 
@@ -87,11 +87,11 @@ constexpr Shorter kShorter[] = {
     {PatternId::inputs_in_tf32, rounded_term<10, Rounding::nearest_away>},
     {PatternId::inputs_in_tf32_cut, rounded_term<10, Rounding::truncation>},
     {PatternId::inputs_in_whole_numbers,
-     [](const Workload& w, std::int64_t row, std::int64_t col, std::int64_t k) {
+     [](const HostProblem& w, std::int64_t row, std::int64_t col, std::int64_t k) {
          return std::trunc(a_of(w, row, k)) * std::trunc(b_of(w, k, col));
      }},
     {PatternId::products_in_whole_numbers,
-     [](const Workload& w, std::int64_t row, std::int64_t col, std::int64_t k) {
+     [](const HostProblem& w, std::int64_t row, std::int64_t col, std::int64_t k) {
          return std::trunc(right_term(w, row, col, k));
      }},
 };
@@ -99,7 +99,7 @@ constexpr Shorter kShorter[] = {
 /// A question to the wrong values: are they what another product would have given?
 class Values {
   public:
-    Values(const Workload& w, const std::vector<Wrong>& wrong, const Lesson* lesson)
+    Values(const HostProblem& w, const std::vector<Wrong>& wrong, const Lesson* lesson)
         : w_(w),
           s(w.shape()),
           wrong_(wrong),
@@ -151,7 +151,7 @@ class Values {
             [&](const Wrong& x) { return scaled(x, sum_of(w_, x.row, x.col, 0, s.K, term), alpha, beta); });
     }
 
-    const Workload& w_;
+    const HostProblem& w_;
     const Shape& s;
     const std::vector<Wrong>& wrong_;
     const std::int64_t BK;
@@ -291,15 +291,14 @@ std::optional<Pattern> Values::precision() const {
 
 std::optional<Pattern> Values::indices() const {
     // A matrix that is read the wrong way round stays inside its bounds only where it is square.
-    const auto a_transposed = [](const Workload& w, std::int64_t row, std::int64_t col, std::int64_t k) {
+    const auto a_transposed = [](const HostProblem& w, std::int64_t row, std::int64_t col, std::int64_t k) {
         return a_of(w, k, row) * b_of(w, k, col);
     };
-    const auto b_transposed = [](const Workload& w, std::int64_t row, std::int64_t col, std::int64_t k) {
+    const auto b_transposed = [](const HostProblem& w, std::int64_t row, std::int64_t col, std::int64_t k) {
         return a_of(w, row, k) * b_of(w, col, k);
     };
-    const auto both_transposed = [](const Workload& w, std::int64_t row, std::int64_t col, std::int64_t k) {
-        return a_of(w, k, row) * b_of(w, col, k);
-    };
+    const auto both_transposed = [](const HostProblem& w, std::int64_t row, std::int64_t col,
+                                    std::int64_t k) { return a_of(w, k, row) * b_of(w, col, k); };
     if (s.M == s.K && terms_match(a_transposed)) {
         return is(s.variant.a_transposed() ? PatternId::a_not_transposed : PatternId::a_transposed);
     }
@@ -335,7 +334,7 @@ bool few_digits(const std::vector<Wrong>& wrong) {
 
 }  // namespace
 
-std::optional<Pattern> value_pattern(const Workload& w, const std::vector<Wrong>& wrong,
+std::optional<Pattern> value_pattern(const HostProblem& w, const std::vector<Wrong>& wrong,
                                      const Lesson* lesson) {
     const Values values(w, wrong, lesson);
     for (const auto kind :

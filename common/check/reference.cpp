@@ -44,7 +44,7 @@ void cut_off(float* sums, std::int64_t n) {
 
 /// op(B)'s elements where they lie, as they are multiplied. A number times its scale is exact in FP32: 8 + 8
 /// and 11 + 8 significant bits fit.
-std::vector<float> weights(const Workload& w) {
+std::vector<float> weights(const HostProblem& w) {
     std::vector<float> all = floats(w.host().B);
     const Shape& s = w.shape();
     if (s.variant.group == 0) return all;
@@ -59,7 +59,7 @@ std::vector<float> weights(const Workload& w) {
 
 }  // namespace
 
-Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vector<std::int64_t> cols) {
+Reference reference(const HostProblem& w, std::vector<std::int64_t> rows, std::vector<std::int64_t> cols) {
     const Shape& s = w.shape();
     const auto count = static_cast<std::int64_t>(rows.size());
     const auto width = static_cast<std::int64_t>(cols.size());

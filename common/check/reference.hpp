@@ -21,7 +21,7 @@ struct Reference {
 };
 
 /// Work: rows.size()·cols.size()·K multiply-adds in three accumulators, spread over all cores.
-Reference reference(const Workload& w, std::vector<std::int64_t> rows, std::vector<std::int64_t> cols);
+Reference reference(const HostProblem& w, std::vector<std::int64_t> rows, std::vector<std::int64_t> cols);
 
 /// Relative bound γ: |x − value| ≤ γ·magnitude for x = alpha·Σab + beta·c0 as it is before it is rounded to
 /// the result's type, for every order of summation in the variant's accumulator; 0 where that holds whole

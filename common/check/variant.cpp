@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <initializer_list>
+#include <type_traits>
 #include <vector>
 
 #include "common/check/dtype.hpp"
@@ -13,6 +14,7 @@ namespace gemm {
 namespace {
 
 constexpr std::array kLayouts{"nn", "nt", "tn", "tt"};  // in the order of Layout
+constexpr std::array kBatches{"", "strided"};           // in the order of Batch
 
 std::vector<std::string> split(const std::string& text, char separator) {
     std::vector<std::string> parts(1);
@@ -117,9 +119,25 @@ bool take_types(Variant& v, const std::vector<std::string>& names) {
     return true;
 }
 
-/// Whether its result can be of that type: an epilogue is computed in FP32.
+/// Puts what follows the types, each behind a dot, into v: a layout, then a batch. Whether it is that.
+bool take_qualifiers(Variant& v, std::vector<std::string> parts) {
+    const auto take = [&](const auto& names, auto& field) {
+        if (parts.empty()) return;
+        const auto at = std::find(names.begin(), names.end(), parts.front());
+        if (at == names.end()) return;
+        field = static_cast<std::remove_reference_t<decltype(field)>>(at - names.begin());
+        parts.erase(parts.begin());
+    };
+    take(kLayouts, v.layout);
+    take(kBatches, v.batch);
+    return parts.empty();
+}
+
+/// Whether its result can be of that type: an epilogue is computed in FP32. Of what it reads beside A, B and
+/// C, the problems of a batch have none of their own.
 bool has_result(const Variant& v) {
     const auto is_float = [](DType type) { return among(type, {DType::fp32, DType::bf16, DType::fp16}); };
+    if (v.batch != Batch::one && (v.group != 0 || v.bias || v.residual)) return false;
     return v.plain() || (is_float(v.C) && is_float(v.result()));
 }
 
@@ -136,6 +154,7 @@ std::string text(const Variant& v) {
     }
     return types +
            (v.layout == Layout::nn ? "" : std::string(".") + kLayouts[static_cast<std::size_t>(v.layout)]) +
+           (v.batch == Batch::one ? "" : std::string(".") + kBatches[static_cast<std::size_t>(v.batch)]) +
            epilogue_text(v);
 }
 
@@ -145,12 +164,8 @@ std::optional<Variant> variant_named(const std::string& name) {
     Variant v;
     const bool scaled = take_weights(v, parts.front());
     if (scaled) parts.erase(parts.begin());
-    if (parts.empty() || parts.size() > 2 || !take_types(v, split(parts.front(), '_'))) return std::nullopt;
-    if (parts.size() == 2) {
-        const auto at = std::find(kLayouts.begin(), kLayouts.end(), parts[1]);
-        if (at == kLayouts.end()) return std::nullopt;
-        v.layout = static_cast<Layout>(at - kLayouts.begin());
-    }
+    if (parts.empty() || !take_types(v, split(parts.front(), '_'))) return std::nullopt;
+    if (!take_qualifiers(v, {parts.begin() + 1, parts.end()})) return std::nullopt;
     for (std::size_t i = 1; i < terms.size(); ++i) {
         if (!take_term(v, terms[i])) return std::nullopt;
     }
@@ -171,8 +186,10 @@ std::optional<Variant> variant_option(const std::string& variant, const std::str
     if (variant.empty()) return std::nullopt;
     if (const std::optional<Variant> named = variant_named(variant)) return named;
     throw Error(
-        "--variant must be types, after a dot a layout unless it is nn, and after a plus each what is fused, "
-        "such as bf16, bf16_fp32, bf16.nt or bf16+bias+gelu, and is \"" +
+        "--variant must be types, after a dot each a layout unless it is nn and the kind of a batch, and "
+        "after "
+        "a plus each what is fused, such as bf16, bf16_fp32, bf16.nt, bf16.strided or bf16+bias+gelu, and is "
+        "\"" +
         variant + "\".");
 }
 

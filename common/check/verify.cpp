@@ -75,11 +75,9 @@ std::vector<std::int64_t> sample(std::int64_t count, std::uint64_t seed) {
 void name_owner(WrongElement& element, const Workload& w, const Lesson* lesson, const OwnerOf& owner) {
     if (lesson == nullptr) return;
     std::optional<Owner> o;
-    if (owner) {
-        o = owner(element.row, element.column);
-    } else if (lesson->owner != nullptr) {
-        o = lesson->owner(w.problem(), element.row, element.column);
-    }
+    const std::int64_t problem = element.problem.value_or(0);
+    o = owner ? owner(problem, element.row, element.column)
+              : owner_of(*lesson, w.problem(), problem, element.row, element.column);
     if (!o) return;
     const uint3 thread = o->thread;
     const dim3& block = lesson->block();  // owner() may be of another launch than this one
@@ -88,24 +86,64 @@ void name_owner(WrongElement& element, const Workload& w, const Lesson* lesson, 
     element.warp = ((thread.z * block.y + thread.y) * block.x + thread.x) / 32;
 }
 
-/// Padding of C: not one bit of it may have changed.
+/// Padding of the result, and what lies between those of a batch: not one bit of it may have changed.
 std::optional<WrongElement> touched_padding(const Elements& c, const Shape& s, Fill fill) {
-    for (std::int64_t row = 0; row < s.M && s.result_pitch() > s.N; ++row) {
-        for (std::int64_t col = s.N; col < s.result_pitch(); ++col) {
-            const Got got = element_of(c, s.result_at(row, col), fill);
-            if (got.written) return WrongElement{row, col, got.value};
+    const std::vector<std::int64_t> begins = s.begins(result_of(operands(s.problem())));
+    const std::vector<Shape> problems = s.members();
+    for (std::size_t i = 0; i < problems.size(); ++i) {
+        const std::int64_t pitch = problems[i].result_pitch();
+        if (pitch == problems[i].N && begins[i] + problems[i].M * pitch == begins[i + 1]) continue;
+        for (std::int64_t at = begins[i]; at < begins[i + 1]; ++at) {
+            const std::int64_t row = (at - begins[i]) / pitch, col = (at - begins[i]) % pitch;
+            if (row < problems[i].M && col < problems[i].N) continue;
+            const Got got = element_of(c, static_cast<std::size_t>(at), fill);
+            if (!got.written) continue;
+            WrongElement touched{row, col, got.value};
+            if (s.variant.batch != Batch::one) touched.problem = static_cast<std::int64_t>(i);
+            return touched;
         }
     }
     return std::nullopt;
 }
 
-/// Adds what is wrong by the reference to `wrong`, and its figures to v. Returns how many elements a mean may
-/// be taken of.
-std::int64_t hold_against_float64(const std::vector<Reference>& parts, const Shape& s, const Elements& c,
-                                  Fill fill, Verdict& v, std::vector<Wrong>& wrong) {
+/// Whether the wrong elements of a problem hold what belongs to another one of the same sizes, and to which.
+std::optional<Pattern> another_problem(const std::vector<std::vector<Reference>>& parts,
+                                       const std::vector<Wrong>& wrong, double rounding) {
+    const Reference& mine = parts[static_cast<std::size_t>(wrong.front().problem)][0];
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (parts[i].empty()) continue;
+        const Reference& other = parts[i][0];
+        if (&other == &mine || other.rows.size() != mine.rows.size() || other.cols != mine.cols) continue;
+        const bool same = std::all_of(wrong.begin(), wrong.end(), [&](const Wrong& x) {
+            const double value = other.value[static_cast<std::size_t>(x.row) * other.cols.size() +
+                                             static_cast<std::size_t>(x.col)];
+            // It need not be rounded as the right one is.
+            const double slack = 2 * x.bound + 4 * rounding * std::fabs(value);
+            return std::fabs(x.got - value) <= slack && std::isfinite(value);
+        });
+        if (same) return Pattern{.id = PatternId::another_problem, .problem = static_cast<std::int64_t>(i)};
+    }
+    return {};
+}
+
+/// In which problems of a batch wrong elements lie.
+std::optional<Pattern> problem_pattern(const std::vector<Wrong>& wrong) {
+    const std::int64_t first = wrong.front().problem;
+    if (first == wrong.back().problem) return Pattern{.id = PatternId::one_problem, .problem = first};
+    return first > 0 ? std::optional(Pattern{.id = PatternId::later_problems}) : std::nullopt;
+}
+
+/// Sums over the elements that are finite.
+struct Squares {
+    double own = 0, plain = 0;
+    std::int64_t count = 0;
+};
+
+/// Adds what is wrong by the references of a problem to `wrong`, and its figures to v and `squares`.
+void hold_against_float64(const std::vector<Reference>& parts, const Shape& s, std::int64_t problem,
+                          const Elements& c, Fill fill, Verdict& v, Squares& squares,
+                          std::vector<Wrong>& wrong) {
     const ErrorBounds bounds(s);
-    double squares = 0, plain_squares = 0;
-    std::int64_t finite = 0;
     for (const Reference& ref : parts) {
         for (std::size_t i = 0; i < ref.rows.size(); ++i) {
             for (std::size_t j = 0; j < ref.cols.size(); ++j) {
@@ -117,23 +155,18 @@ std::int64_t hold_against_float64(const std::vector<Reference>& parts, const Sha
                 const double bound = allowed.sum();
                 ++v.checked;
                 if (!acceptable(got, expected, allowed, s.variant.result()))
-                    wrong.push_back({row, col, got.value, got.written, expected, bound});
+                    wrong.push_back({row, col, got.value, got.written, expected, bound, problem});
                 if (!std::isfinite(got.value) || !std::isfinite(expected) || !std::isfinite(ref.plain[at]))
                     continue;
                 const double error = got.value - expected;
                 const double plain = static_cast<double>(ref.plain[at]) - expected;
                 v.error_over_bound = std::max(v.error_over_bound, bound > 0 ? std::fabs(error) / bound : 0.0);
-                squares += error * error;
-                plain_squares += plain * plain;
-                ++finite;
+                squares.own += error * error;
+                squares.plain += plain * plain;
+                ++squares.count;
             }
         }
     }
-    if (finite > 0) {
-        v.rms_error = std::sqrt(squares / static_cast<double>(finite));
-        v.rms_limit = 4.0 * std::sqrt(plain_squares / static_cast<double>(finite));
-    }
-    return finite;
 }
 
 /// The same by a whole result. Both may stray by γ, and the magnitude was summed in FP32 itself.
@@ -166,32 +199,89 @@ void hold_against_whole(const WholeMatrix& whole, const Shape& s, const Elements
 }  // namespace
 
 bool Verifier::wants_whole(const Shape& s) {
-    return static_cast<double>(s.M) * static_cast<double>(s.N) *
-               static_cast<double>(std::max<std::int64_t>(s.K, 1)) >
-           static_cast<double>(kFullWork);
+    const double elements =
+        static_cast<double>(s.batch) * static_cast<double>(s.M) * static_cast<double>(s.N);
+    return elements * static_cast<double>(std::max<std::int64_t>(s.K, 1)) > static_cast<double>(kFullWork);
+}
+
+std::optional<Owner> owner_of(const Lesson& lesson, const Problem& p, std::int64_t problem, std::int64_t row,
+                              std::int64_t col) {
+    if (p.variant.batch != Batch::one) {
+        if (lesson.owner_in_batch == nullptr) return std::nullopt;
+        return lesson.owner_in_batch(p, problem, row, col);
+    }
+    return lesson.owner != nullptr ? std::optional(lesson.owner(p, row, col)) : std::nullopt;
 }
 
 Verifier::Verifier(const Workload& w, const WholeMatrix* whole) : w_(w), whole_(whole) {
-    const Shape& s = w.shape();
-    if (s.M == 0 || s.N == 0) return;
-    if (whole == nullptr) {
-        parts_.push_back(reference(w, all(s.M), all(s.N)));
-    } else {
-        parts_.push_back(reference(w, sample(s.M, w.seed()), all(s.N)));
-        parts_.push_back(reference(w, all(s.M), sample(s.N, w.seed() + 1)));
+    for (const HostProblem& one : w.members()) {
+        const Shape& s = one.shape();
+        std::vector<Reference>& parts = parts_.emplace_back();
+        if (s.M == 0 || s.N == 0) continue;
+        if (whole == nullptr) {
+            parts.push_back(reference(one, all(s.M), all(s.N)));
+        } else {
+            parts.push_back(reference(one, sample(s.M, w.seed()), all(s.N)));
+            parts.push_back(reference(one, all(s.M), sample(s.N, w.seed() + 1)));
+        }
     }
+}
+
+std::vector<Wrong> Verifier::wrong_elements(const Elements& c, Fill fill, Verdict& v) const {
+    const Shape& s = w_.shape();
+    const std::vector<HostProblem>& problems = w_.members();
+    const std::vector<std::int64_t> begins = s.begins(result_of(operands(s.problem())));
+    std::vector<Wrong> wrong;
+    Squares squares;
+    for (std::size_t i = 0; i < problems.size(); ++i) {
+        const Shape& one = problems[i].shape();
+        const auto hold = [&](const Elements& result) {
+            hold_against_float64(parts_[i], one, static_cast<std::int64_t>(i), result, fill, v, squares,
+                                 wrong);
+        };
+        if (s.variant.batch == Batch::one) {
+            hold(c);
+        } else {
+            hold(c.part(static_cast<std::size_t>(begins[i]),
+                        static_cast<std::size_t>(one.M * one.result_pitch())));
+        }
+    }
+    if (squares.count > 0) {
+        v.rms_error = std::sqrt(squares.own / static_cast<double>(squares.count));
+        v.rms_limit = 4.0 * std::sqrt(squares.plain / static_cast<double>(squares.count));
+    }
+    v.in_mean = squares.count;
+    if (whole_ != nullptr) hold_against_whole(*whole_, s, c, fill, wrong);
+    std::sort(wrong.begin(), wrong.end(), [](const Wrong& a, const Wrong& b) { return a.before(b); });
+    wrong.erase(std::unique(wrong.begin(), wrong.end(),
+                            [](const Wrong& a, const Wrong& b) { return !a.before(b) && !b.before(a); }),
+                wrong.end());
+    return wrong;
+}
+
+std::vector<Pattern> Verifier::patterns_of(const std::vector<Wrong>& wrong, const Lesson* lesson) const {
+    const bool batch = w_.shape().variant.batch != Batch::one;
+    // What its problems have in common is asked of the first in which there is something wrong.
+    const auto end = std::find_if(wrong.begin(), wrong.end(),
+                                  [&](const Wrong& x) { return x.problem != wrong.front().problem; });
+    const std::vector<Wrong> first(wrong.begin(), batch ? end : wrong.end());
+    const HostProblem& problem = w_.members()[static_cast<std::size_t>(wrong.front().problem)];
+    std::vector<Pattern> found;
+    std::optional<Pattern> values =
+        batch ? another_problem(parts_, first, unit_roundoff(w_.shape().variant.result())) : std::nullopt;
+    if (!values) values = value_pattern(problem, first, lesson);
+    if (values) found.push_back(*values);
+    if (batch) {
+        if (const std::optional<Pattern> where = problem_pattern(wrong)) found.push_back(*where);
+    }
+    for (const Pattern& place : place_patterns(problem.shape(), first, lesson)) found.push_back(place);
+    return found;
 }
 
 Verdict Verifier::check(const Elements& c, const Lesson* lesson, const OwnerOf& owner, Fill fill) const {
     const Shape& s = w_.shape();
     Verdict v;
-    std::vector<Wrong> wrong;
-    const std::int64_t finite = hold_against_float64(parts_, s, c, fill, v, wrong);
-    if (whole_ != nullptr) hold_against_whole(*whole_, s, c, fill, wrong);
-    std::sort(wrong.begin(), wrong.end(), [](const Wrong& a, const Wrong& b) { return a.before(b); });
-    wrong.erase(std::unique(wrong.begin(), wrong.end(),
-                            [](const Wrong& a, const Wrong& b) { return a.row == b.row && a.col == b.col; }),
-                wrong.end());
+    const std::vector<Wrong> wrong = wrong_elements(c, fill, v);
     v.wrong = static_cast<std::int64_t>(wrong.size());
 
     v.compared = whole_ != nullptr ? s.M * s.N : v.checked;
@@ -201,12 +291,12 @@ Verdict Verifier::check(const Elements& c, const Lesson* lesson, const OwnerOf& 
         v.what = FailureId::elements;
         v.first =
             WrongElement{first.row, first.col, first.got, first.written, first.expected, first.bound, {}, 0};
+        if (s.variant.batch != Batch::one) v.first->problem = first.problem;
         name_owner(*v.first, w_, lesson, owner);
-        if (std::optional<Pattern> values = value_pattern(w_, wrong, lesson)) v.patterns.push_back(*values);
-        for (const Pattern& place : place_patterns(s, wrong, lesson)) v.patterns.push_back(place);
+        v.patterns = patterns_of(wrong, lesson);
     } else if (v.first = touched_padding(c, s, fill); v.first) {
         v.what = FailureId::padding;
-    } else if (finite >= kLeastForMean && !(v.rms_error <= v.rms_limit)) {
+    } else if (v.in_mean >= kLeastForMean && !(v.rms_error <= v.rms_limit)) {
         v.what = FailureId::precision;
         const bool fp32 = accumulator(s.variant) == Accumulator::fp32;
         v.patterns.push_back({.id = fp32 ? PatternId::short_inputs_or_sum : PatternId::short_sum});

@@ -21,8 +21,9 @@ struct WrongElement {
     double got = 0;
     bool written = true;  // else got is what was there before
     double expected = 0, bound = 0;
-    std::optional<Owner> owner = {};  // who computes it, where that is known
-    unsigned warp = 0;                // of the owner, in its block
+    std::optional<Owner> owner = {};           // who computes it, where that is known
+    unsigned warp = 0;                         // of the owner, in its block
+    std::optional<std::int64_t> problem = {};  // of a batch, counted from 0
 };
 
 /// The outcome of one check.
@@ -33,6 +34,7 @@ struct Verdict {
     std::int64_t wrong = 0;       // of those compared
     double error_over_bound = 0;  // max |c − ref| / bound over the finite elements: passes up to 1
     double rms_error = 0;         // of c − ref over the finite elements
+    std::int64_t in_mean = 0;     // of which there are so many
     double rms_limit = 0;  // 4 × that of a plain FP32 dot product, rounded to the type, on the same ones
     std::optional<FailureId> what;      // is wrong; none if passed
     std::optional<WrongElement> first;  // of the elements or the padding, the first row before all else
@@ -48,8 +50,12 @@ struct WholeMatrix {
     std::vector<float> magnitude;  // |alpha|·|A|·|B| + |beta|·|C0|
 };
 
-/// Who computes C[row][col], where that is known better than by Lesson::owner; nothing where it is not known.
-using OwnerOf = std::function<std::optional<Owner>(std::int64_t row, std::int64_t col)>;
+/// Who computes C[row][col] of a problem, where that is known better than by the lesson; nothing where it is
+/// not known.
+using OwnerOf = std::function<std::optional<Owner>(std::int64_t problem, std::int64_t row, std::int64_t col)>;
+/// The same as the lesson says it.
+std::optional<Owner> owner_of(const Lesson& lesson, const Problem& p, std::int64_t problem, std::int64_t row,
+                              std::int64_t col);
 
 /// Holds results against float64: every element up to 2²⁸ multiply-adds, or always where `whole` cannot be
 /// had; beyond that four rows and four columns drawn by the workload's seed, and `whole` for everything.
@@ -58,22 +64,29 @@ class Verifier {
     /// Computes the reference. `whole` may be null; it must outlive the verifier.
     explicit Verifier(const Workload& w, const WholeMatrix* whole = nullptr);
 
-    /// c: C as downloaded, pitch ldc; `fill`: what it was full of before. `lesson` (may be null) tells who
-    /// owns an element and the tile sizes; `owner`, where it is given, is asked instead of Lesson::owner,
-    /// once, about the first wrong element.
+    /// c: the result as downloaded; `fill`: what it was full of before. `lesson` (may be null) tells who
+    /// owns an element and the tile sizes; `owner`, where it is given, is asked instead of the lesson, once,
+    /// about the first wrong element.
     Verdict check(const Elements& c, const Lesson* lesson, const OwnerOf& owner = {},
                   Fill fill = Fill::poison) const;
 
-    /// What every element of C should be, where each is held against float64; null where C has none.
-    const Reference* right() const { return parts_.size() == 1 ? parts_.data() : nullptr; }
+    /// What every element of C should be, where each is held against float64; null where C has none, and of a
+    /// batch.
+    const Reference* right() const {
+        return parts_.size() == 1 && parts_[0].size() == 1 ? parts_[0].data() : nullptr;
+    }
 
     /// True where 2²⁸ multiply-adds are passed, so that a WholeMatrix is worth computing.
     static bool wants_whole(const Shape& shape);
 
   private:
+    /// What is wrong, in order; its figures go to v.
+    std::vector<Wrong> wrong_elements(const Elements& c, Fill fill, Verdict& v) const;
+    std::vector<Pattern> patterns_of(const std::vector<Wrong>& wrong, const Lesson* lesson) const;
+
     const Workload& w_;
     const WholeMatrix* whole_;
-    std::vector<Reference> parts_;
+    std::vector<std::vector<Reference>> parts_;  // of each problem
 };
 
 /// A result that is right is wrong where something was written outside of a matrix. breach: what w.breach()

@@ -94,6 +94,7 @@ constexpr PatternText kPatterns[] = {
      "A and B are read transposed: A[k][row] is taken for A[row][k], and B[col][k] for B[k][col]"},
     {PatternId::a_and_b_other_way, "A and B are both read the other way round"},
     {PatternId::c_transposed, "rows and columns are swapped: C[row][col] holds what belongs to C[col][row]"},
+    {PatternId::another_problem, "these elements hold what belongs to problem {problem} of the batch"},
     {PatternId::few_digits,
      "less precise than they should be: these elements are right but for their last digits, as after sums in "
      "a shorter type, or a result that was cut off instead of rounded"},
@@ -102,7 +103,9 @@ constexpr PatternText kPatterns[] = {
      "BF16?)"},
     {PatternId::short_sum,
      "every element is within the worst-case bound, so the accumulator was rounded (to the inputs' type?)"},
-    {PatternId::everywhere, "all of C is wrong"},
+    {PatternId::everywhere, "all of the result is wrong"},
+    {PatternId::one_problem, "all in problem {problem} of the batch"},
+    {PatternId::later_problems, "none in the first problem of the batch"},
     {PatternId::last_row_of_tiles, "all in the last row of tiles (rows {row} and up)"},
     {PatternId::last_column_of_tiles, "all in the last column of tiles (columns {column} and up)"},
     {PatternId::one_tile, "all in one tile of {tile_rows}×{tile_columns}"},
@@ -120,7 +123,8 @@ static_assert([] {
 }());
 
 std::string where_text(const WrongElement& element) {
-    std::string where = "row " + std::to_string(element.row) + ", column " + std::to_string(element.column);
+    std::string where = element.problem ? "problem " + std::to_string(*element.problem) + ", " : "";
+    where += "row " + std::to_string(element.row) + ", column " + std::to_string(element.column);
     if (!element.owner) return where;
     return where + " (block " + text(element.owner->block) + ", warp " + std::to_string(element.warp) +
            ", thread " + text(element.owner->thread) + ")";
@@ -184,7 +188,8 @@ std::string pattern_text(const Pattern& p) {
             {"column", p.column},
             {"modulo", p.modulo},
             {"tile_rows", p.tile_rows},
-            {"tile_columns", p.tile_columns}};
+            {"tile_columns", p.tile_columns},
+            {"problem", p.problem}};
         return std::to_string(std::find_if(std::begin(numbers), std::end(numbers), [&](const auto& number) {
                                   return number.first == field;
                               })->second.value());

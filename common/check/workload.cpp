@@ -102,18 +102,19 @@ std::string number(float value) {
 
 /// What one takes on the host: as it is; one that is read as FP32, too, for the reference; one that is
 /// written once more, as it comes back, and what both are held against.
-double host_bytes(const Operand& o) {
+double host_bytes(const Operand& o, std::int64_t elements) {
     const double own = static_cast<double>(info(o.type).bits) / 8.0;
-    return (o.role == Role::in ? own + 4.0 : 2.0 * (own + 10.0)) * static_cast<double>(o.size());
+    return (o.role == Role::in ? own + 4.0 : 2.0 * (own + 10.0)) * static_cast<double>(elements);
 }
 
 /// Refuses what does not fit, before anything is allocated.
 const Shape& fitting(const Shape& s) {
     double device = 0, host = 0;
     for (const Operand& o : operands(s.problem())) {
-        device += static_cast<double>(Buffer::bytes(static_cast<std::size_t>(elements(o.rows, o.pitch)),
-                                                    static_cast<std::size_t>(o.pitch), o.type));
-        host += host_bytes(o);
+        const std::int64_t all = s.begins(o).back();
+        device += static_cast<double>(
+            Buffer::bytes(static_cast<std::size_t>(all), static_cast<std::size_t>(o.pitch), o.type));
+        host += host_bytes(o, all);
     }
     const auto fits = [&](double need, std::size_t free, const char* whose) {
         if (need <= static_cast<double>(free)) return;
@@ -142,6 +143,7 @@ Shape Shape::resolved() const {
     dimension("M", M);
     dimension("N", N);
     dimension("K", K);
+    dimension("The number of problems", batch);
     for (const Operand& o : operands(problem())) {
         std::int64_t* const pitch = pitch_in(s, o.id);
         if (pitch == nullptr) continue;
@@ -170,10 +172,49 @@ Shape Shape::resolved() const {
     scalar("alpha", alpha);
     scalar("beta", beta);
     for (const Operand& o : operands(s.problem())) {
-        if (elements(o.rows, o.pitch) > kMostElements / 64)
+        const std::int64_t size = elements(o.rows, o.pitch);
+        if (size > kMostElements / 64)
             throw Error("A matrix of " + text() + " is far larger than any memory.");
+        if (o.stride_name == nullptr) continue;
+        std::int64_t& stride = *stride_in(s, o.id);
+        if (stride == 0) stride = gemm::in_whole_bytes(o.type, size);
+        if (stride < size) {
+            throw Error(std::string(o.stride_name) + " must be at least " + std::to_string(o.rows) +
+                        " rows of pitch " + std::to_string(o.pitch) + ", " + std::to_string(size) +
+                        " elements, and is " + std::to_string(stride) + ".");
+        }
+        if (stride != gemm::in_whole_bytes(o.type, stride)) {
+            throw Error(std::string(o.stride_name) + " must be even where elements are " + info(o.type).text +
+                        ", and is " + std::to_string(stride) + ".");
+        }
+        (void)elements(std::max<std::int64_t>(batch, 1), stride);
+    }
+    if (variant.batch == Batch::one && batch != 1)
+        throw Error("There is one problem in " + gemm::text(variant) + ", and not " + std::to_string(batch) +
+                    ".");
+    for (const OperandId id : {OperandId::A, OperandId::B, OperandId::C, OperandId::D}) {
+        const bool has = variant.batch != Batch::one && (id != OperandId::D || variant.D);
+        if (has || *stride_in(s, id) == 0) continue;
+        const std::string what = id == OperandId::D && variant.batch != Batch::one ? "a D" : "a batch";
+        throw Error("A stride is one of " + what + ", which " + gemm::text(variant) + " does not have.");
     }
     return s;
+}
+
+std::vector<Shape> Shape::members() const {
+    if (variant.batch == Batch::one) return {*this};
+    Shape one = *this;
+    one.variant.batch = Batch::one;
+    one.batch = 1;
+    one.stride_a = one.stride_b = one.stride_c = one.stride_d = 0;
+    return std::vector<Shape>(static_cast<std::size_t>(batch), one);
+}
+
+std::vector<std::int64_t> Shape::begins(const Operand& of) const {
+    std::vector<std::int64_t> all;
+    for (std::int64_t i = 0; i < batch; ++i) all.push_back(i * of.stride);
+    all.push_back(batch == 0 ? 0 : all.back() + elements(of.rows, of.pitch));
+    return all;
 }
 
 std::string Shape::text() const {
@@ -183,6 +224,11 @@ std::string Shape::text() const {
         const std::int64_t tight = gemm::in_whole_bytes(o.type, std::max<std::int64_t>(o.cols, 1));
         if (o.pitch_name != nullptr && o.pitch != 0 && o.pitch != tight)
             t += std::string(" ") + o.pitch_name + "=" + std::to_string(o.pitch);
+    }
+    if (variant.batch != Batch::one) t += " batch=" + std::to_string(batch);
+    for (const Operand& o : all) {
+        if (o.stride != 0 && o.stride != gemm::in_whole_bytes(o.type, o.size()))
+            t += std::string(" ") + o.stride_name + "=" + std::to_string(o.stride);
     }
     if (alpha != 1.0f) t += " alpha=" + number(alpha);
     if (beta != 0.0f) t += " beta=" + number(beta);
@@ -212,6 +258,7 @@ Shape Shape::in_whole_bytes() const {
     Shape s = *this;
     for (const Operand& o : operands(problem())) {
         if (std::int64_t* const pitch = pitch_in(s, o.id)) *pitch = gemm::in_whole_bytes(o.type, *pitch);
+        if (o.stride_name != nullptr) *stride_in(s, o.id) = gemm::in_whole_bytes(o.type, o.stride);
         std::int64_t& offset = s.offsets[place_of(o.id)];
         offset = gemm::in_whole_bytes(o.type, offset);
     }
@@ -230,6 +277,7 @@ Shape Shape::kept() const {
         if (stored == Stored::rows) *pitch = o.cols + 1;
         if (stored == Stored::in_rows || stored == Stored::in_columns)
             *pitch = std::max<std::int64_t>(o.cols, 1);
+        if (stored == Stored::problems) *stride_in(k, o.id) = o.size();
     }
     return k.in_whole_bytes();
 }
@@ -243,7 +291,10 @@ Placement placement(const Shape& asked, const Shape& kept, std::size_t at) {
     const std::int64_t step = asked.stored == Stored::in_rows      ? all.along_m
                               : asked.stored == Stored::in_columns ? all.along_n
                                                                    : 0;
-    if (asked.stored == Stored::rows) {
+    if (asked.stored == Stored::problems) {
+        place.rows = static_cast<std::size_t>(asked.batch);
+        place.gap = static_cast<std::size_t>(all.stride - operands(kept.problem())[at].stride);
+    } else if (asked.stored == Stored::rows) {
         place.rows = static_cast<std::size_t>(all.rows);
         place.gap = static_cast<std::size_t>(all.pitch - operands(kept.problem())[at].pitch);
     } else if (step != 0) {
@@ -253,40 +304,83 @@ Placement placement(const Shape& asked, const Shape& kept, std::size_t at) {
     return place;
 }
 
+/// What lies in a matrix's padding, and in all of it where it holds nothing.
+std::uint32_t filler_of(const Operand& o) {
+    return o.role == Role::in ? info(o.type).guard : info(o.type).poison;
+}
+
+/// The matrices of one problem.
+HostMatrices random_matrices(const Shape& s, std::uint64_t seed) {
+    HostMatrices host;
+    const std::vector<Operand> all = operands(s.problem());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const Operand& o = all[i];
+        const bool nothing = o.role == Role::out || (o.id == OperandId::C && s.beta == 0.0f);
+        const std::uint64_t draws = o.id <= OperandId::C ? mix(3 * seed + i) : mix(mix(3 * seed) + i);
+        host[o.id] = nothing ? Elements(o.type, static_cast<std::size_t>(o.size()), filler_of(o))
+                             : random_matrix(o.type, o.rows, o.cols, o.pitch, draws, filler_of(o));
+    }
+    return host;
+}
+
+/// Those of a batch, one behind the other.
+HostMatrices together(const Shape& s, const std::vector<HostProblem>& problems) {
+    HostMatrices host;
+    for (const Operand& o : operands(s.problem())) {
+        const std::vector<std::int64_t> begins = s.begins(o);
+        host[o.id] = Elements(o.type, static_cast<std::size_t>(begins.back()), filler_of(o));
+        for (std::size_t i = 0; i < problems.size(); ++i)
+            host[o.id].put(static_cast<std::size_t>(begins[i]), problems[i].host()[o.id]);
+    }
+    return host;
+}
+
+/// Calls body(i) for each element of what is written that lies in no problem's result.
+template <class Body>
+void each_padding(const Shape& s, const Body& body) {
+    const std::vector<std::int64_t> begins = s.begins(result_of(operands(s.problem())));
+    const std::vector<Shape> problems = s.members();
+    for (std::size_t i = 0; i < problems.size(); ++i) {
+        const Shape& one = problems[i];
+        std::int64_t at = begins[i];
+        for (std::int64_t row = 0; row < one.M; ++row, at += one.result_pitch()) {
+            for (std::int64_t col = one.N; col < one.result_pitch(); ++col) body(at + col);
+        }
+        for (; at < begins[i + 1]; ++at) body(at);
+    }
+}
+
 }  // namespace
 
 Workload::Workload(const Shape& shape, std::uint64_t seed, const std::function<void(HostMatrices&)>& edit)
-    : asked_(shape.resolved()), shape_(fitting(asked_.kept())), seed_(seed) {
+    : HostProblem({}, seed, nullptr), asked_(shape.resolved()) {
+    shape_ = fitting(asked_.kept());
     for (const Operand& o : operands(shape_.problem())) {
         if (o.role != Role::in) result_ = buffers_.size();
-        buffers_.emplace_back(static_cast<std::size_t>(o.size()), static_cast<std::size_t>(o.pitch), o.type,
+        buffers_.emplace_back(static_cast<std::size_t>(shape_.begins(o).back()),
+                              static_cast<std::size_t>(o.pitch), o.type,
                               placement(asked_, shape_, buffers_.size()));
     }
     fill(edit);
 }
 
 void Workload::fill(const std::function<void(HostMatrices&)>& edit) {
-    HostMatrices host;
-    const std::vector<Operand> all = operands(shape_.problem());
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        const Operand& o = all[i];
-        const std::uint32_t filler = o.role == Role::in ? info(o.type).guard : info(o.type).poison;
-        const bool nothing = o.role == Role::out || (o.id == OperandId::C && shape_.beta == 0.0f);
-        const std::uint64_t draws = o.id <= OperandId::C ? mix(3 * seed_ + i) : mix(mix(3 * seed_) + i);
-        host[o.id] = nothing ? Elements(o.type, static_cast<std::size_t>(o.size()), filler)
-                             : random_matrix(o.type, o.rows, o.cols, o.pitch, draws, filler);
+    members_.clear();
+    for (const Shape& one : shape_.members()) {
+        const std::uint64_t seed = members_.empty() ? seed_ : mix(seed_ + members_.size());
+        HostMatrices host = random_matrices(one, seed);
+        if (edit) edit(host);
+        members_.emplace_back(one, seed_, std::make_shared<const HostMatrices>(std::move(host)));
     }
-    if (edit) edit(host);
-    host_ = std::make_shared<const HostMatrices>(std::move(host));
+    host_ = shape_.variant.batch == Batch::one
+                ? members_.front().shared()
+                : std::make_shared<const HostMatrices>(together(shape_, members_));
+    const std::vector<Operand> all = operands(shape_.problem());
     for (std::size_t i = 0; i < all.size(); ++i) buffers_[i].upload((*host_)[all[i].id]);
 }
 
 Workload::Workload(const Workload& other)
-    : asked_(other.asked_),
-      shape_(other.shape_),
-      seed_(other.seed_),
-      host_(other.host_),
-      result_(other.result_) {
+    : HostProblem(other), asked_(other.asked_), members_(other.members_), result_(other.result_) {
     for (const Buffer& buffer : other.buffers_) buffers_.push_back(buffer.duplicate());
 }
 
@@ -321,12 +415,15 @@ void Workload::reset_c(Fill fill) {
     const Elements& before = host_->result(shape_.variant);
     if (fill == Fill::poison) return buffers_[result_].upload(before);
     const DType dtype = before.dtype();
-    const bool holds_nothing = shape_.variant.D || shape_.beta == 0.0f;
     Elements c = before;
-    for (std::size_t i = 0; i < c.size(); ++i) {
-        const bool padding = static_cast<std::int64_t>(i) % shape_.result_pitch() >= shape_.N;
-        if ((padding || holds_nothing) && c.bits(i) == info(dtype).poison)
-            c.set_bits(i, bits_of(fill, dtype));
+    const auto refill = [&](std::int64_t i) {
+        const auto at = static_cast<std::size_t>(i);
+        if (c.bits(at) == info(dtype).poison) c.set_bits(at, bits_of(fill, dtype));
+    };
+    if (shape_.variant.D || shape_.beta == 0.0f) {
+        for (std::int64_t i = 0; i < static_cast<std::int64_t>(c.size()); ++i) refill(i);
+    } else {
+        each_padding(shape_, refill);
     }
     buffers_[result_].upload(c);
 }

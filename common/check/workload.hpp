@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/check/buffer.hpp"
@@ -29,9 +30,10 @@ enum class Stored {
     rows,        // all rows, and nothing between them: pitches may be huge
     in_rows,     // windows of rows, that begin at 0, `apart` and 2·apart; N is 1, the pitches tight
     in_columns,  // of columns, likewise; M and K are 1
+    problems,    // of a batch: all of them, and nothing between them: strides may be huge
 };
 
-/// What a problem looks like, without its matrices. A pitch of 0 stands for the tight one.
+/// What a problem looks like, without its matrices. A pitch, or a stride, of 0 stands for the tight one.
 struct Shape {
     std::int64_t M = 0, N = 0, K = 0;
     std::int64_t lda = 0, ldb = 0, ldc = 0, lds = 0, ldr = 0, ldd = 0;  // as in Problem
@@ -41,6 +43,8 @@ struct Shape {
     std::array<std::int64_t, kOperandIds.size()> offsets = {};
     Stored stored = Stored::whole;
     std::int64_t window = 0, apart = 0;  // of `stored`: windows of so many; M or N is 2·apart + window
+    // Of a batch, as in Problem.
+    std::int64_t batch = 1, stride_a = 0, stride_b = 0, stride_c = 0, stride_d = 0;
 
     // Rows and columns of A and B as they lie in memory.
     std::int64_t a_rows() const { return variant.a_transposed() ? K : M; }
@@ -87,13 +91,25 @@ struct Shape {
                 .variant = variant,
                 .lds = lds,
                 .ldr = ldr,
-                .ldd = ldd};
+                .ldd = ldd,
+                .batch = batch,
+                .stride_a = stride_a,
+                .stride_b = stride_b,
+                .stride_c = stride_c,
+                .stride_d = stride_d};
     }
+
+    /// The problems of a batch, each as one by itself; of one problem, that. Resolved.
+    std::vector<Shape> members() const;
+    /// Where each of their matrices begins, counted in elements from the first, and, at the end, how many
+    /// elements hold them all.
+    std::vector<std::int64_t> begins(const Operand& of) const;
 
     /// The same with pitches and offsets that end with whole bytes, where two elements share one.
     Shape in_whole_bytes() const;
-    /// Tight pitches filled in. Throws Error when a size is negative, a pitch too small, a scalar no whole
-    /// number of 24 bits where C is of integers, or an element count or a byte count leaves 63 bits.
+    /// Tight pitches and strides filled in. Throws Error when a size is negative, a pitch or a stride too
+    /// small, a scalar no whole number of 24 bits where C is of integers, or an element count or a byte count
+    /// leaves 63 bits.
     Shape resolved() const;
     /// "1000×77×513" (M×N×K), with the pitches, scalars and variant that are not the default ones.
     std::string text() const;
@@ -128,18 +144,35 @@ std::span<const Fill> fills(DType dtype);
 /// A seed nobody chose: different in every run.
 std::uint64_t fresh_seed();
 
-/// One problem with normally distributed inputs (mean 0, variance 1; the same for a seed on every machine).
-class Workload {
+/// The matrices of one problem on the host: what its result follows from.
+class HostProblem {
   public:
-    /// `edit` may change the host matrices before they are uploaded (tests put NaN and Inf there). Throws
-    /// TooLarge, saying how much is needed and there, when the matrices do not fit.
-    Workload(const Shape& shape, std::uint64_t seed, const std::function<void(HostMatrices&)>& edit = {});
+    HostProblem(const Shape& shape, std::uint64_t seed, std::shared_ptr<const HostMatrices> host)
+        : shape_(shape), seed_(seed), host_(std::move(host)) {}
 
-    /// What is stored, where that is not the whole problem: a problem of its own, which results are held
-    /// against.
     const Shape& shape() const { return shape_; }
     std::uint64_t seed() const { return seed_; }
     const HostMatrices& host() const { return *host_; }
+    const std::shared_ptr<const HostMatrices>& shared() const { return host_; }
+
+  protected:
+    Shape shape_;
+    std::uint64_t seed_;
+    std::shared_ptr<const HostMatrices> host_;
+};
+
+/// A problem, or a batch, with normally distributed inputs (mean 0, variance 1; the same for a seed on every
+/// machine). shape() is what is stored, where that is not the whole problem: a problem of its own, which
+/// results are held against. Of a batch, a matrix of host() has those of all problems one behind the other;
+/// between them lies what lies in padding.
+class Workload : public HostProblem {
+  public:
+    /// `edit` may change the host matrices of each problem before they are uploaded (tests put NaN and Inf
+    /// there). Throws TooLarge, saying how much is needed and there, when the matrices do not fit.
+    Workload(const Shape& shape, std::uint64_t seed, const std::function<void(HostMatrices&)>& edit = {});
+
+    /// The problems of a batch, each by itself; of one problem, that.
+    const std::vector<HostProblem>& members() const { return members_; }
 
     /// The same matrices at other addresses of the device; the host's are shared. And the device memory that
     /// each takes.
@@ -173,9 +206,8 @@ class Workload {
     Workload(const Workload& other);
     void fill(const std::function<void(HostMatrices&)>& edit);
 
-    Shape asked_, shape_;
-    std::uint64_t seed_;
-    std::shared_ptr<const HostMatrices> host_;
+    Shape asked_;
+    std::vector<HostProblem> members_;
     std::vector<Buffer> buffers_;  // in the order of operands()
     std::size_t result_ = 0;       // of them, the one that is written
 };

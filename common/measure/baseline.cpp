@@ -361,7 +361,7 @@ void Baseline::Impl::gemm_ex(const Problem& p, cudaDataType_t c_type, cudaStream
 
 bool Baseline::knows(const Variant& v) {
     const bool types = v.A == DType::fp32 || v.A == DType::bf16 || v.A == DType::fp16;
-    return types && v.plain() && v.A == v.B && (v.C == v.A || v.C == DType::fp32);
+    return types && v.plain() && v.batch == Batch::one && v.A == v.B && (v.C == v.A || v.C == DType::fp32);
 }
 
 Baseline::Baseline() : impl_(std::make_unique<Impl>()) {}

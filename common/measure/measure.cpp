@@ -34,14 +34,14 @@ Outcome verified(const Lesson& lesson, Workload& w, const Verifier& verifier, co
 }  // namespace
 
 bool timeable(const Shape& shape) {
-    return shape.M > 0 && shape.N > 0 && shape.K > 0 && shape.alpha == 1.0f && shape.beta == 0.0f;
+    return flop_of(shape.problem()) > 0.0 && shape.alpha == 1.0f && shape.beta == 0.0f;
 }
 
 int patience_of(const Shape& shape) {
     if (!kDeviceTimes) return 0;
-    const double products =
-        static_cast<double>(shape.M) * static_cast<double>(shape.N) * static_cast<double>(shape.K);
-    const double elements = static_cast<double>(shape.M) * static_cast<double>(shape.N);
+    const double products = flop_of(shape.problem()) / 2.0;
+    const double elements =
+        static_cast<double>(shape.batch) * static_cast<double>(shape.M) * static_cast<double>(shape.N);
     return static_cast<int>(std::min(1e6, 30 + products / 5e10 + elements / 1e7));
 }
 

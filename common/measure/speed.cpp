@@ -20,9 +20,11 @@ constexpr int kMostCopies = 256;
 /// Bytes that one launch touches.
 std::int64_t bytes_touched(const Problem& p) {
     std::size_t bytes = 0;
-    for (const Operand& o : operands(p)) {
-        const bool moves = o.role != Role::in || o.unread[0] == '\0';
-        if (moves) bytes += bytes_of(o.type, static_cast<std::size_t>(o.rows * o.cols));
+    for (const Problem& one : members(p)) {
+        for (const Operand& o : operands(one)) {
+            const bool moves = o.role != Role::in || o.unread[0] == '\0';
+            if (moves) bytes += bytes_of(o.type, static_cast<std::size_t>(o.rows * o.cols));
+        }
     }
     return static_cast<std::int64_t>(bytes);
 }
@@ -100,8 +102,7 @@ std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons,
     const std::vector<Timing> timings = time_interleaved(contenders, problems, timing);
 
     const std::string kernel = baseline.kernel_name(problems[0]);
-    const double flops = 2.0 * static_cast<double>(problems[0].M) * static_cast<double>(problems[0].N) *
-                         static_cast<double>(problems[0].K);
+    const double flops = flop_of(problems[0]);
     for (std::size_t i = 0; i < lessons.size(); ++i) {
         if (!results[i].after.passed) continue;  // no figure after an error
         const Timing& t = timings[i + 1];

@@ -35,6 +35,7 @@ Settings read_options(int argc, char** argv, const Lesson& lesson) {
     s.shape.M = s.shape.N = s.shape.K = kDeviceTimes ? 4096 : 256;
     const std::string size = std::to_string(s.shape.M);
     std::string variant, dtype;
+    std::int64_t batch = -1;
     std::optional<int> patience;
     std::vector<Option> options;
     options.push_back({"--m", &s.shape.M, "rows of A and C [" + size + "]"});
@@ -55,6 +56,15 @@ Settings read_options(int argc, char** argv, const Lesson& lesson) {
         options.push_back({"--ldr", &s.shape.ldr, "row pitch of the residual in elements, at least N [N]"});
     if (any([](const Variant& v) { return v.D.has_value(); }))
         options.push_back({"--ldd", &s.shape.ldd, "row pitch of D in elements, at least N [N]"});
+    if (any([](const Variant& v) { return v.batch == Batch::strided; })) {
+        options.push_back({"--batch", &batch, "how many problems, of a variant that is a batch [3]"});
+        options.push_back(
+            {"--stride-a", &s.shape.stride_a, "elements from one A to the next [lda times its rows]"});
+        options.push_back(
+            {"--stride-b", &s.shape.stride_b, "elements from one B to the next [ldb times its rows]"});
+        options.push_back({"--stride-c", &s.shape.stride_c, "elements from one C to the next [M*ldc]"});
+        options.push_back({"--stride-d", &s.shape.stride_d, "elements from one D to the next [M*ldd]"});
+    }
     options.push_back({"--alpha", &s.shape.alpha, "factor of A*B [1]", "FLOAT"});
     options.push_back({"--beta", &s.shape.beta, "factor of the old C; 0 does not read it [0]", "FLOAT"});
     options.push_back(
@@ -89,6 +99,7 @@ Settings read_options(int argc, char** argv, const Lesson& lesson) {
         options, argc, argv);
 
     s.shape.variant = variant_option(variant, dtype).value_or(lesson.variant());
+    s.shape.batch = batch >= 0 ? batch : usual_batch(s.shape.variant);
     (void)with_variant(lesson, s.shape.variant);  // which it takes, or an Error before that of a pitch
     s.shape = s.shape.resolved();
     if (kDeviceTimes) s.patience = patience.value_or(patience_of(s.shape));
@@ -159,7 +170,9 @@ std::string json_report(const Lesson& lesson, const Settings& s, const Device& d
                  {"k", shape.K}};
     for (const Operand& o : operands(shape.problem())) {
         if (o.pitch_name != nullptr) json[o.pitch_name] = o.pitch;
+        if (o.stride_name != nullptr) json[o.stride_name] = o.stride;
     }
+    json["batch"] = shape.batch;
     json["alpha"] = shape.alpha;
     json["beta"] = shape.beta;
     json["seed"] = s.seed;

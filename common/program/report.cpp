@@ -41,7 +41,8 @@ Json pattern_json(const Pattern& p) {
                                                               {"column", p.column},
                                                               {"modulo", p.modulo},
                                                               {"tile_rows", p.tile_rows},
-                                                              {"tile_columns", p.tile_columns}};
+                                                              {"tile_columns", p.tile_columns},
+                                                              {"problem", p.problem}};
     for (const auto& [name, value] : fields) {
         if (value) json[name] = *value;
     }
@@ -51,6 +52,7 @@ Json pattern_json(const Pattern& p) {
 Json first_json(const WrongElement& e, bool padding) {
     Json json = {
         {"row", e.row}, {"column", e.column}, {"block", nullptr}, {"warp", nullptr}, {"thread", nullptr}};
+    if (e.problem) json["problem"] = *e.problem;
     if (e.owner) {
         json["block"] = three(e.owner->block);
         json["warp"] = e.warp;

@@ -78,7 +78,7 @@ def variant_options(variant: str | None, dtype: str | None) -> list[str]:
     if dtype is not None and dtype not in DTYPES:
         raise UserError(f"--dtype must be fp32, bf16 or fp16, not {dtype!r}.")
     if variant is not None and not re.fullmatch(r"[a-z0-9_.+]+", variant):
-        raise UserError(f"--variant must be types and a layout, such as bf16 or bf16.nt, not {variant!r}.")
+        raise UserError(f"--variant must be types and what else a variant says, such as bf16.nt, not {variant!r}.")
     return [f"--variant={variant or dtype}"] if variant or dtype else []
 
 

@@ -144,8 +144,8 @@ def _short(value: Any) -> Any:  # noqa: ANN401  (of JSON)
 
 _OF_A_LINE = ("line", "width", "requests", "threads", "bytes", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts")
 _OF_A_TRACE = ("blocks", "threads_per_block", "barriers_per_thread")
-_OF_A_CASE = ("m", "n", "k", "lda", "ldb", "ldc")
-_OF_AN_OPERAND = ("pitch", "tight", "offset")
+_OF_A_CASE = ("m", "n", "k", "lda", "ldb", "ldc", "batch")
+_OF_AN_OPERAND = ("pitch", "tight", "offset", "stride")
 
 
 def evidence(raw: bytes) -> Checked:

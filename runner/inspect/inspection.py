@@ -369,9 +369,9 @@ def parse(
     dtype: str | None = None,
     variant: str | None = None,
 ) -> Request:
-    """Options as given -> Request, each checked. `sizes`: m, n, k, lda, ldb, ldc, seed, schedule."""
+    """Options as given -> Request, each checked. `sizes`: m, n, k, lda, ldb, ldc, batch, seed, schedule."""
     checked = {key: lesson.whole(f"--{key}", text) for key, text in sizes.items() if text is not None}
-    options = [f"--{key}={checked.pop(key)}" for key in ("seed", "schedule", "lda", "ldb", "ldc") if key in checked]
+    options = [f"--{key}={checked.pop(key)}" for key in ("seed", "schedule", "lda", "ldb", "ldc", "batch") if key in checked]
     options += [f"--{key}={lesson.number('--' + key, text)}" for key, text in scalars.items() if text is not None]
     options += lesson.variant_options(variant, dtype)
     if blocks is not None and blocks != "all" and not re.fullmatch(r"0*[1-9][0-9]{0,17}", blocks):

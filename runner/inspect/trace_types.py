@@ -108,9 +108,10 @@ class Pattern(_Pattern, _From, total=False):
     modulo: int
     tile_rows: int
     tile_columns: int
+    problem: int  # of a batch, from 0
 
 
-class First(TypedDict):
+class _First(TypedDict):
     """The first wrong element, or the first of the padding that was written to."""
 
     row: int
@@ -121,6 +122,12 @@ class First(TypedDict):
     got: float | str  # "nothing" where nothing was written; "nan", "inf", "-inf"
     expected: float | str | None
     bound: float | str | None
+
+
+class First(_First, total=False):
+    """The same; in a batch with the problem that it is in."""
+
+    problem: int  # from 0
 
 
 class Verdict(TypedDict):
@@ -169,6 +176,7 @@ class Finding(_Finding, total=False):
     """What the tracer found."""
 
     in_one_tile: bool  # of a race in a check: whether it is there with one tile along K, too
+    problem: int  # of a matrix of a batch: whose it is, from 0
 
 
 class Sample(TypedDict):
@@ -487,6 +495,7 @@ class _Trace(TypedDict):
     k: int
     alpha: float
     beta: float
+    batch: int  # how many problems; 1 where there is no batch
     seed: int
     like: str
     blocks: int

@@ -334,6 +334,8 @@ def shape_text(case: Case) -> str:
     parts = [f"M×N×K = {case['m']}×{case['n']}×{case['k']}"]
     operands = case["operands"]
     parts += [f"{one['pitch_name']} = {one['pitch']}" for one in operands if one["pitch"] != one["tight"]]
+    if any(one["stride"] for one in operands):
+        parts += [f"a batch of {case['batch']}"] + [f"from one {one['name']} to the next {one['stride']}" for one in operands]
     scalars = (("alpha", case["alpha"], 1), ("beta", case["beta"], 0))
     parts += [f"{key} = {'NaN' if x is None else f'{x:.5g}'}" for key, x, usual in scalars if x != usual]
     off = [f"{one['name']} {one['offset']}" for one in operands if one["offset"]]

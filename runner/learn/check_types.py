@@ -14,6 +14,7 @@ class Operand(TypedDict):
     pitch_name: str | None  # "lda"; none of a row
     pitch: int  # in elements
     tight: int  # the least pitch
+    stride: int  # from one problem's to the next one's, of a batch; else 0
     offset: int  # elements by which it begins behind an aligned address
 
 
@@ -32,6 +33,7 @@ class Case(TypedDict):
     alpha: float | None  # none: NaN, which JSON does not have
     beta: float | None
     variant: str  # "bf16": the types
+    batch: int  # how many problems; 1 where there is no batch
     seed: int
     schedule: int  # of what a GPU leaves open; 0 on a GPU
     passed: bool

@@ -41,8 +41,8 @@ _FINDINGS = list(TABLES["findings"])
 _NAN = {"nan", "nan_with_alpha_zero", "nan_with_beta_zero"}
 _TRANSPOSED = {"c_transposed", "a_and_b_transposed", "a_and_b_other_way", "a_transposed", "b_transposed", "a_not_transposed",
                "b_not_transposed"}  # fmt: skip
-_PLACES = {"everywhere", "last_row_of_tiles", "last_column_of_tiles", "one_tile", "one_row", "one_column", "every_nth_row",
-           "every_nth_column"}  # fmt: skip
+_PLACES = {"everywhere", "one_problem", "later_problems", "last_row_of_tiles", "last_column_of_tiles", "one_tile", "one_row",
+           "one_column", "every_nth_row", "every_nth_column"}  # fmt: skip
 _OUTSIDE = ("out_of_bounds", "write_to_padding")
 _INDICES = ("far", "many_blocks", "long_k")  # cases that are wrong where an index has too few bits
 _SCALED = ("alpha", "alpha_alone", "numbers")  # cases with another alpha than those before

@@ -40,6 +40,7 @@ struct Settings {
     std::size_t large = 0;  // so many sizes at the end are for fast lessons alone
     std::uint64_t seed = gemm::fresh_seed(), schedule = 0;
     int device = 0, rounds = 0;
+    std::int64_t batch = -1;      // problems, of variants that are batches; else as usual
     std::optional<int> patience;  // for every size; else by size
     bool verify_only = false, energy = false;
     std::string like, output;
@@ -105,6 +106,7 @@ Settings read_options(int argc, char** argv) {
                        "such as bf16 or bf16.nt, and only lessons that take it [each lesson's first]",
                        "VARIANT"});
     options.push_back({"--dtype", &dtype, "in short: one type, fp32, bf16 or fp16", "TYPE"});
+    options.push_back({"--batch", &s.batch, "how many problems, of variants that are batches [3]"});
     options.push_back({"--rounds", &s.rounds, "rounds of timing; 0 chooses by cost [0]"});
     options.push_back({"--seed", &s.seed, "seed of the inputs [a fresh one]"});
     options.push_back({"--verify-only", &s.verify_only, "do not time"});
@@ -157,15 +159,30 @@ struct Group {
     std::vector<std::vector<Measured>> measured;  // of each size, in the order of `lessons`
 };
 
+/// At which size and batch something was measured.
+Json shape_json(const Shape& shape) {
+    Json json = {{"m", shape.M}, {"n", shape.N}, {"k", shape.K}};
+    if (shape.variant.batch != gemm::Batch::one) json["batch"] = shape.batch;
+    return json;
+}
+
+/// The size as that group has it.
+Shape shape_of(const Settings& s, const Shape& size, const gemm::Variant& variant) {
+    Shape shape = size;
+    shape.variant = variant;
+    shape.batch = gemm::usual_batch(variant);
+    if (variant.batch != gemm::Batch::one && s.batch >= 0) shape.batch = s.batch;
+    return shape;
+}
+
 /// Of a lesson that did not pass.
 Json failed_json(const Lesson& lesson, const Shape& shape, const gemm::Outcome& outcome) {
-    return {{"lesson", lesson.name},
-            {"variant", gemm::text(lesson.variant())},
-            {"m", shape.M},
-            {"n", shape.N},
-            {"k", shape.K},
-            {"ran", outcome.error.empty()},
-            {"failure", outcome.error.empty() ? outcome.verdict.failure : outcome.error}};
+    Json json = {{"lesson", lesson.name},
+                 {"variant", gemm::text(lesson.variant())},
+                 {"ran", outcome.error.empty()},
+                 {"failure", outcome.error.empty() ? outcome.verdict.failure : outcome.error}};
+    json.update(shape_json(shape));
+    return json;
 }
 
 /// What a finished size adds to runs and failed.
@@ -175,17 +192,11 @@ void add(Json& runs, Json& failed, const Lesson& lesson, const Shape& shape, con
         failed.push_back(failed_json(lesson, shape, outcome));
         return;
     }
-    Json run = {{"lesson", lesson.name},
-                {"variant", gemm::text(lesson.variant())},
-                {"m", shape.M},
-                {"n", shape.N},
-                {"k", shape.K},
-                {"alpha", shape.alpha},
-                {"beta", shape.beta},
-                {"checked", v.checked},
-                {"error_over_bound", v.error_over_bound},
-                {"rms_error", v.rms_error},
-                {"rms_limit", v.rms_limit}};
+    Json run = {{"lesson", lesson.name},    {"variant", gemm::text(lesson.variant())},
+                {"alpha", shape.alpha},     {"beta", shape.beta},
+                {"checked", v.checked},     {"error_over_bound", v.error_over_bound},
+                {"rms_error", v.rms_error}, {"rms_limit", v.rms_limit}};
+    run.update(shape_json(shape));
     if (outcome.speed) run.update(gemm::speed_json(*outcome.speed));
     runs.push_back(std::move(run));
 }
@@ -197,10 +208,10 @@ Json lost(Json failed) {
 
 /// Of one that hangs on the GPU. "ran": nothing refused it.
 Json hung_json(const std::string& lesson, const Shape& shape, const std::string& said) {
-    return {{"lesson", lesson}, {"variant", gemm::text(shape.variant)},
-            {"m", shape.M},     {"n", shape.N},
-            {"k", shape.K},     {"ran", true},
-            {"failure", said}};
+    Json json = {
+        {"lesson", lesson}, {"variant", gemm::text(shape.variant)}, {"ran", true}, {"failure", said}};
+    json.update(shape_json(shape));
+    return json;
 }
 
 /// The lessons that run here, by variant; those that do not, and what is known of the others, into result.
@@ -290,8 +301,7 @@ void measure(const Settings& s, const gemm::Device& device, std::vector<Group>& 
     const std::vector<std::size_t> order = order_of(s);
     for (const std::size_t i : order) {
         for (Group& group : groups) {
-            Shape shape = s.sizes[i];
-            shape.variant = group.variant;
+            const Shape shape = shape_of(s, s.sizes[i], group.variant);
             const bool large = i >= s.sizes.size() - s.large;
             const std::vector<const Lesson*> lessons =
                 large ? fast_lessons(s, group, order[0], shape) : group.lessons;
@@ -342,7 +352,8 @@ int run(const Settings& s) {
     Json runs = Json::array(), failed = Json::array();  // in the order that was asked for
     for (std::size_t i = 0; i < s.sizes.size(); ++i) {
         for (const Group& group : groups) {
-            for (const Measured& m : group.measured[i]) add(runs, failed, *m.lesson, s.sizes[i], m.outcome);
+            const Shape shape = shape_of(s, s.sizes[i], group.variant);
+            for (const Measured& m : group.measured[i]) add(runs, failed, *m.lesson, shape, m.outcome);
         }
     }
     const bool right = failed.empty();

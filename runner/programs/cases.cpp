@@ -107,6 +107,8 @@ class CaseList {
         scalars();
         little();
         again();
+        const std::size_t alone = cases_.size();
+        batches();
         products();
         types();
         few_tiles_ = false;
@@ -115,7 +117,10 @@ class CaseList {
         alignments();
         orders();
         if (kOnCpu) indices();
-        for (CheckCase& c : cases_) c.shape = c.shape.in_whole_bytes().resolved();
+        for (std::size_t i = 0; i < cases_.size(); ++i) {
+            if (i >= alone) put_in_batch(cases_[i], i);
+            cases_[i].shape = cases_[i].shape.in_whole_bytes().resolved();
+        }
         return std::move(cases_);
     }
 
@@ -137,7 +142,10 @@ class CaseList {
             vary(c, i);
         }
         vary(add("remainders", "K beyond 1024", kMeant, kMeant + 2, draw_.odd(1025, 4099, 2)), first);
-        for (CheckCase& c : cases_) c.shape = c.shape.in_whole_bytes().resolved();
+        for (std::size_t i = 0; i < cases_.size(); ++i) {
+            put_in_batch(cases_[i], i);
+            cases_[i].shape = cases_[i].shape.in_whole_bytes().resolved();
+        }
         return std::move(cases_);
     }
 
@@ -353,6 +361,42 @@ class CaseList {
         padded.shape.beta = 0.0f;  // C's pitch may be kept, too, of stores that do not read it
         of("a second launch with the same matrices, after one with alpha = 0", n).earlier =
             Earlier::without_product;
+    }
+
+    // ---- batches ----
+
+    /// Several problems, of which those before were each alone.
+    void batches() {
+        if (variant_.batch == Batch::one) return;
+        const auto of = [&](std::int64_t batch, const char* what) -> Shape& {
+            Shape& s = add("batch", what, small(kProductRows), small(kProductColumns), vector_ + 1).shape;
+            s.batch = batch;
+            return s;
+        };
+        of(3, "problems right behind each other");
+        spread(of(3, "problems with something between them, at multiples of 16 bytes"), vector_);
+        spread(of(3, "problems with something between them"), 1);
+        of(0, "a batch of no problems");
+    }
+
+    /// Strides that are longer than they must be, of each matrix by more than of the one before.
+    static void spread(Shape& s, std::int64_t unit) {
+        s = s.in_whole_bytes().resolved();
+        std::int64_t more = 0;
+        for (const Operand& o : operands(s.problem())) {
+            if (o.stride_name != nullptr) *stride_in(s, o.id) = o.size() + (more += unit);
+        }
+    }
+
+    /// What is difficult alone, or several things together, in two problems of a batch. Not of what is about
+    /// indices, or of single blocks.
+    static void put_in_batch(CheckCase& c, std::size_t number) {
+        Shape& s = c.shape;
+        const bool whole = s.stored == Stored::whole && c.blocks.empty();
+        if (s.variant.batch == Batch::one || c.id == "batch" || !whole) return;
+        s.batch = 2;
+        const std::int64_t vector = 16 / static_cast<std::int64_t>(size_of(s.variant.A));
+        if (number % 3 != 0) spread(s, number % 3 == 1 ? vector : 3);
     }
 
     /// Grids of C tiles, each of which has to be computed once. A float's 1/41 is not large enough.
@@ -650,6 +694,13 @@ class CaseList {
             s.ldc = s.lda + 2 * unit;
             pad_others(s, s.ldc, 2 * unit);
             s.alpha = scalar();
+        }
+        if (variant_.batch != Batch::one) {
+            Shape& s = add("far", "problems more than 2^31 elements apart", 3, 5, 7).shape;
+            s.stored = Stored::problems;
+            s.batch = 3;
+            spread(s, kFar);
+            s.beta = scalar();
         }
         for (const bool rows : {true, false}) {
             const std::int64_t tile = rows ? BM : BN, size = 2 * kManyBlocks * tile + tile;

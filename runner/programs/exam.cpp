@@ -110,6 +110,8 @@ gemm::Problem problem_of(const Question& q) {
     const std::optional<gemm::Variant> variant = gemm::variant_named(text);
     if (!variant) throw Error("The paper's variant is none.");
     gemm::Shape s{q.M, q.N, q.K, q.lda, q.ldb, q.ldc, q.lds, q.ldr, q.ldd, q.alpha, q.beta, *variant};
+    s.batch = q.batch;
+    s.stride_a = q.stride_a, s.stride_b = q.stride_b, s.stride_c = q.stride_c, s.stride_d = q.stride_d;
     return s.problem();
 }
 

@@ -27,7 +27,8 @@ struct Matrix {
 };
 
 struct Question {
-    std::int64_t M, N, K, lda, ldb, ldc, lds, ldr, ldd;  // as in gemm::Problem
+    std::int64_t M, N, K, lda, ldb, ldc, lds, ldr, ldd;          // as in gemm::Problem
+    std::int64_t batch, stride_a, stride_b, stride_c, stride_d;  // the same
     float alpha, beta;
     char variant[kLongestVariant];  // its canonical text, and zeros
     // gemm::Earlier: where it is not 0, that is computed with the first bytes, then the problem with the

@@ -76,7 +76,12 @@ class Draw {
         }
         for (std::int64_t& offset : s.offsets) offset = one_in(3) ? below(9) : 0;
         c.schedule = engine_();
-        c.shape = s.in_whole_bytes().resolved();
+        if (s.variant.batch != gemm::Batch::one) s.batch = below(4);
+        s = s.in_whole_bytes().resolved();
+        for (const gemm::Operand& o : gemm::operands(s.problem())) {
+            if (o.stride_name != nullptr) *gemm::stride_in(s, o.id) += padding();
+        }
+        s = s.in_whole_bytes().resolved();
         return c;
     }
 
@@ -104,6 +109,9 @@ CheckCase shrunk(const Lesson& lesson, CheckCase problem, std::uint64_t seed) {
         for (const gemm::Operand& o : gemm::operands(s.problem())) {
             if (o.pitch_name != nullptr) *gemm::pitch_in(s, o.id) = std::max(o.pitch, o.cols);
         }
+        for (const gemm::Operand& o : gemm::operands(s.problem())) {
+            if (o.stride_name != nullptr) *gemm::stride_in(s, o.id) = std::max(o.stride, o.size());
+        }
         s = s.in_whole_bytes();
         if (s.text() == problem.shape.text() && s.offsets == problem.shape.offsets &&
             next.schedule == problem.schedule)
@@ -117,8 +125,12 @@ CheckCase shrunk(const Lesson& lesson, CheckCase problem, std::uint64_t seed) {
                 simpler([](CheckCase& c) { c.shape.alpha = 1; }) |
                 simpler([](CheckCase& c) { c.shape.beta = 0; }) |
                 simpler([](CheckCase& c) { c.shape.offsets = {}; });
-        for (std::int64_t Shape::*size : {&Shape::M, &Shape::N, &Shape::K, &Shape::lda, &Shape::ldb,
-                                          &Shape::ldc, &Shape::lds, &Shape::ldr, &Shape::ldd}) {
+        const bool batch = problem.shape.variant.batch != gemm::Batch::one;
+        for (std::int64_t Shape::*size :
+             {&Shape::batch, &Shape::M, &Shape::N, &Shape::K, &Shape::lda, &Shape::ldb, &Shape::ldc,
+              &Shape::lds, &Shape::ldr, &Shape::ldd, &Shape::stride_a, &Shape::stride_b, &Shape::stride_c,
+              &Shape::stride_d}) {
+            if (size == &Shape::batch && !batch) continue;
             for (std::int64_t less = problem.shape.*size / 2; less > 0; less /= 2) {
                 while (problem.shape.*size >= less && simpler([&](CheckCase& c) {
                            c.shape.*size = std::max<std::int64_t>(c.shape.*size - less, 0);
@@ -141,7 +153,13 @@ std::string command(const Lesson& lesson, const CheckCase& c, std::uint64_t seed
     const std::vector<gemm::Operand> all = gemm::operands(s.problem());
     for (const gemm::Operand& o : all) {
         if (o.pitch_name != nullptr) add(o.pitch_name, std::to_string(o.pitch));
+        if (o.stride_name != nullptr) {
+            std::string option = o.stride_name;
+            std::replace(option.begin(), option.end(), '_', '-');
+            add(option.c_str(), std::to_string(o.stride));
+        }
     }
+    if (s.variant.batch != gemm::Batch::one) add("batch", std::to_string(s.batch));
     char scalars[80];
     std::snprintf(scalars, sizeof scalars, " --alpha %g --beta %g", static_cast<double>(s.alpha),
                   static_cast<double>(s.beta));

@@ -84,29 +84,28 @@ uint3 thread_of(int linear, dim3 block) {
 /// Whether Lesson::owner says of every element that the traced block wrote what the trace says; not where it
 /// wrote none. The learner may have spread the threads otherwise.
 bool owner_fits(const Lesson& lesson, const Problem& p, const trace::Report& report) {
-    if (lesson.owner == nullptr || report.owners.empty()) return false;
+    if (report.owners.empty()) return false;
     return std::all_of(report.owners.begin(), report.owners.end(), [&](const trace::Owned& o) {
         if (o.matrix != result_of(operands(p)).name) return true;
-        const Owner said = lesson.owner(p, o.row, o.col);
-        return said.block.x == report.owners_block && said.block.y == 0 && said.block.z == 0 &&
-               linear(said.thread, lesson.block()) == static_cast<unsigned>(o.thread);
+        const std::optional<Owner> said = owner_of(lesson, p, o.problem, o.row, o.col);
+        return said && said->block.x == report.owners_block && said->block.y == 0 && said->block.z == 0 &&
+               linear(said->thread, lesson.block()) == static_cast<unsigned>(o.thread);
     });
 }
 
-/// Who stores C[row][col], by tracing block after block; who should have by Lesson::owner where nobody does.
-/// Nothing where that would be a guess.
+/// Who stores C[row][col] of a problem, by tracing block after block; who should have by Lesson::owner where
+/// nobody does. Nothing where that would be a guess.
 std::optional<Owner> find_owner(const Lesson& lesson, const Problem& p, const void* plan,
-                                const trace::Report& report, std::int64_t row, std::int64_t col) {
+                                const trace::Report& report, std::int64_t problem, std::int64_t row,
+                                std::int64_t col) {
     std::optional<Owner> said;
-    if (owner_fits(lesson, p, report)) said = lesson.owner(p, row, col);
+    if (owner_fits(lesson, p, report)) said = owner_of(lesson, p, problem, row, col);
     const dim3& block = lesson.block();
     // Launched with other blocks than it says: where a thread is in them would be a guess.
     if (report.block != std::array<unsigned, 3>{block.x, block.y, block.z}) return std::nullopt;
     // A block's place in a grid of more dimensions is not in the report.
-    const bool plain_grid = lesson.owner != nullptr && [&](const Owner& last) {
-        return last.block.y == 0 && last.block.z == 0;
-    }(lesson.owner(p, p.M - 1, p.N - 1));
-    if (!plain_grid) return said;
+    const std::optional<Owner> last = owner_of(lesson, p, problem, row, col);
+    if (!last || last->block.y != 0 || last->block.z != 0) return said;
 
     // The one that should have is tried first.
     std::vector<std::uint64_t> candidates;
@@ -117,7 +116,9 @@ std::optional<Owner> find_owner(const Lesson& lesson, const Problem& p, const vo
         const TracedLaunch alone = launch_traced(lesson, p, plan, kMostKept);
         cpu_device::set_block_filter({});
         for (const trace::Owned& o : alone.report.owners) {
-            if (o.matrix != result_of(operands(p)).name || o.row != row || o.col != col) continue;
+            if (o.matrix != result_of(operands(p)).name || o.problem != problem || o.row != row ||
+                o.col != col)
+                continue;
             return Owner{{static_cast<unsigned>(candidate), 0, 0}, thread_of(o.thread, block)};
         }
     }
@@ -197,9 +198,11 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result,
     if (result.ended_by(FaultId::endless_loop)) return traced;
     tell_races_apart(lesson, p, plan.get(), result.findings);
     if (!result.error.empty()) return traced;
-    const std::int64_t tiles = ceil_div(p.M, lesson.tile().BM) * ceil_div(p.N, lesson.tile().BN);
-    const OwnerOf owner = [&](std::int64_t row, std::int64_t col) {
-        return find_owner(lesson, p, plan.get(), traced.report, row, col);
+    std::int64_t tiles = 0;
+    for (const Problem& one : members(p))
+        tiles += ceil_div(one.M, lesson.tile().BM) * ceil_div(one.N, lesson.tile().BN);
+    const OwnerOf owner = [&](std::int64_t number, std::int64_t row, std::int64_t col) {
+        return find_owner(lesson, p, plan.get(), traced.report, number, row, col);
     };
     result.verdict =
         marked(problem, w, c, breach, lesson.name, &lesson, owner,
@@ -387,6 +390,7 @@ Json case_json(const CaseResult& result) {
                     {"pitch_name", o.pitch_name != nullptr ? Json(o.pitch_name) : Json(nullptr)},
                     {"pitch", o.pitch},
                     {"tight", in_whole_bytes(o.type, std::max<std::int64_t>(o.cols, 1))},
+                    {"stride", o.stride},
                     {"offset", s.offsets[place_of(o.id)]}};
     };
     return {{"id", result.problem.id},
@@ -401,6 +405,7 @@ Json case_json(const CaseResult& result) {
             {"alpha", s.alpha},
             {"beta", s.beta},
             {"variant", text(s.variant)},
+            {"batch", s.batch},
             {"seed", result.seed},
             {"schedule", result.problem.schedule},
             {"passed", result.passed()},

@@ -81,20 +81,22 @@ Json finding_json(const trace::Finding& f) {
                  {"file", file_in_repository(f.other->file)},
                  {"line", f.other->line}};
     }
-    return {{"id", name_of(f.id)},
-            {"text", without_root(f.text)},
-            {"access", access_name(f.access)},
-            {"array", f.array},
-            {"row", known(f.row)},
-            {"column", known(f.column)},
-            {"offset", f.offset},
-            {"beyond", f.beyond},
-            {"block", f.block},
-            {"thread", known(f.access.thread)},
-            {"file", file_in_repository(f.access.file)},
-            {"line", f.access.line},
-            {"other", std::move(other)},
-            {"count", f.count}};
+    Json json = {{"id", name_of(f.id)},
+                 {"text", without_root(f.text)},
+                 {"access", access_name(f.access)},
+                 {"array", f.array},
+                 {"row", known(f.row)},
+                 {"column", known(f.column)},
+                 {"offset", f.offset},
+                 {"beyond", f.beyond},
+                 {"block", f.block},
+                 {"thread", known(f.access.thread)},
+                 {"file", file_in_repository(f.access.file)},
+                 {"line", f.access.line},
+                 {"other", std::move(other)},
+                 {"count", f.count}};
+    if (f.problem) json["problem"] = *f.problem;
+    return json;
 }
 
 Json totals_json(const trace::Report& report, const Shape& shape) {
@@ -105,9 +107,12 @@ Json totals_json(const trace::Report& report, const Shape& shape) {
         (l.shared ? shared : l.store ? stored : loaded) += l.shared ? l.bytes : 32 * l.sectors;
         if (!l.shared && l.store && l.array == result.name) results += l.bytes / size;
     }
-    // Of the blocks that were traced: each result is a sum of K products.
-    const double flop =
-        shape.alpha == 0.0f ? 0.0 : 2.0 * static_cast<double>(shape.K) * static_cast<double>(results);
+    // Of the blocks that were traced, which have stored so many of all results.
+    double elements = 0;
+    for (const Shape& one : shape.members())
+        elements += static_cast<double>(one.M) * static_cast<double>(one.N);
+    const double share = elements > 0 ? flop_of(shape.problem()) / elements : 0.0;
+    const double flop = shape.alpha == 0.0f ? 0.0 : share * static_cast<double>(results);
     const auto per = [](double a, double b) { return b > 0 ? Json(a / b) : Json(nullptr); };
     return {{"flop", flop},
             {"global_load_bytes", loaded},
@@ -221,10 +226,16 @@ TracedLaunch launch_traced(const Lesson& lesson, const Problem& p, const void* p
     TracedLaunch traced;
     const auto start = std::chrono::steady_clock::now();
     std::vector<trace::Matrix> matrices;
-    for (const Operand& o : operands(p)) {
-        const int bits = info(o.type).bits;
-        matrices.push_back({o.name, o.data, o.rows, o.cols, o.pitch, std::max(bits / 8, 1), o.unread,
-                            o.role != Role::in, std::max(8 / bits, 1)});
+    const bool batch = p.variant.batch != Batch::one;
+    std::int64_t problem = 0;
+    for (const Problem& one : members(p)) {
+        for (const Operand& o : operands(one)) {
+            const int bits = info(o.type).bits;
+            matrices.push_back({o.name, o.data, o.rows, o.cols, o.pitch, std::max(bits / 8, 1), o.unread,
+                                o.role != Role::in, std::max(8 / bits, 1),
+                                batch ? std::optional(problem) : std::nullopt});
+        }
+        ++problem;
     }
     trace::begin(std::move(matrices), most_steps, histories);
     const Ended ended = launched(lesson, p, plan);
@@ -243,7 +254,8 @@ Json no_kernel_finding(const trace::Report& report, const Problem& p) {
     const Operand result = result_of(operands(p));
     for (const trace::Line& l : report.lines) bytes += l.store && l.array == result.name ? l.bytes : 0;
     const std::uint64_t stored = bytes / size_of(result.type);
-    const auto elements = static_cast<std::uint64_t>(p.M * p.N);
+    std::uint64_t elements = 0;
+    for (const Problem& one : members(p)) elements += static_cast<std::uint64_t>(one.M * one.N);
     if (stored >= elements) return nullptr;
     const std::string who = stored == 0 ? "no kernel wrote it"
                                         : "kernels wrote only " + std::to_string(stored) + " of its " +
@@ -278,6 +290,7 @@ Json traced_json(const Lesson& lesson, const Shape& shape, std::uint64_t seed, i
             {"k", shape.K},
             {"alpha", shape.alpha},
             {"beta", shape.beta},
+            {"batch", shape.batch},
             {"seed", seed},
             {"like", "sm_" + std::to_string(sm)},
             {"blocks", report.blocks},

@@ -72,7 +72,16 @@ TEST_CASE("variant: every variant has one text, and comes back from it") {
           {all, "bf16.nt+bias+gelu+residual+to_fp16"},
           {{.A = DType::bf16, .B = DType::int4, .C = DType::bf16, .group = 128}, "int4g128.bf16"},
           {{.A = DType::fp16, .B = DType::int8, .C = DType::fp32, .layout = Layout::nt, .group = 64},
-           "int8g64.fp16_fp32.nt"}}) {
+           "int8g64.fp16_fp32.nt"},
+          {{.A = DType::bf16, .B = DType::bf16, .C = DType::bf16, .batch = gemm::Batch::strided},
+           "bf16.strided"},
+          {{.A = DType::bf16,
+          .B = DType::bf16,
+          .C = DType::bf16,
+          .layout = Layout::nt,
+          .batch = gemm::Batch::strided,
+          .D = DType::fp32},
+           "bf16.nt.strided+to_fp32"}}) {
         CHECK(gemm::text(v) == name);
         CHECK(gemm::variant_named(name) == v);
     }
@@ -104,6 +113,10 @@ TEST_CASE("variant: every variant has one text, and comes back from it") {
                                     ".nt",
                                     "bf16.nn",
                                     "bf16.nt.nt",
+                                    "bf16.strided.nt",
+                                    "bf16.strided.strided",
+                                    "bf16.strided+bias",
+                                    "int4g128.bf16.strided",
                                     "bf16.xt",
                                     "bf16_bf16",
                                     "bf16_bf16_fp32",

@@ -418,16 +418,18 @@ TEST_CASE("verifier: who owns an element may be told at the check") {
     gemm::Elements wrong = c.right;
     c.at(wrong, 33, 34) = c.value(33, 34) + 7.0;
     int asked = 0;
-    const auto told = c.verifier.check(wrong, &hand_lesson, [&](std::int64_t row, std::int64_t col) {
-        ++asked;
-        REQUIRE(row == 33);
-        REQUIRE(col == 34);
-        return gemm::Owner{{9, 0, 0}, {3, 2, 0}};
-    });
+    const auto told =
+        c.verifier.check(wrong, &hand_lesson, [&](std::int64_t, std::int64_t row, std::int64_t col) {
+            ++asked;
+            REQUIRE(row == 33);
+            REQUIRE(col == 34);
+            return gemm::Owner{{9, 0, 0}, {3, 2, 0}};
+        });
     REQUIRE(asked == 1);
     CHECK(first_of(told) == "33,34 (9,0,0) 2 (3,2,0)");
-    const auto unknown = c.verifier.check(
-        wrong, &hand_lesson, [](std::int64_t, std::int64_t) { return std::optional<gemm::Owner>(); });
+    const auto unknown = c.verifier.check(wrong, &hand_lesson, [](std::int64_t, std::int64_t, std::int64_t) {
+        return std::optional<gemm::Owner>();
+    });
     CHECK(first_of(unknown) == "33,34");
 }
 
@@ -702,7 +704,7 @@ TEST_CASE("verifier: every pattern has words of its own") {
     std::vector<std::string> said;
     // The value of each field differs.
 #define SAY(name) \
-    said.push_back(gemm::pattern_text({gemm::PatternId::name, "A, C", "K, N", 1, 2, 3, 4, 5, 8, 16, 32}));
+    said.push_back(gemm::pattern_text({gemm::PatternId::name, "A, C", "K, N", 1, 2, 3, 4, 5, 8, 16, 32, 64}));
     GEMM_PATTERNS(SAY)
 #undef SAY
     CHECK(std::set<std::string>(said.begin(), said.end()).size() == said.size());

@@ -26,6 +26,26 @@ inline gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t 
             {static_cast<unsigned>(col % SIDE), static_cast<unsigned>(row % SIDE), 0}};
 }
 
+/// The same in a batch, of which each problem has the tiles of M×N, the largest one's sizes.
+struct PlaceInBatch {
+    std::int64_t problem, row, col;
+};
+__device__ __forceinline__ PlaceInBatch place_in_batch(std::int64_t M, std::int64_t N) {
+    const std::int64_t tiles_n = (N + SIDE - 1) / SIDE, tiles = (M + SIDE - 1) / SIDE * tiles_n;
+    const std::int64_t tile = blockIdx.x % tiles;
+    return {blockIdx.x / tiles, tile / tiles_n * SIDE + threadIdx.y, tile % tiles_n * SIDE + threadIdx.x};
+}
+/// Of the first `count` problems.
+inline dim3 grid_of_batch(const gemm::Problem& p, std::int64_t count) {
+    return dim3(gemm::grid_of_tiles(p, kTile).x * static_cast<unsigned>(count));
+}
+inline gemm::Owner owner_in_batch(const gemm::Problem& p, std::int64_t problem, std::int64_t row,
+                                  std::int64_t col) {
+    gemm::Owner one = owner(p, row, col);
+    one.block.x += static_cast<unsigned>(problem) * gemm::grid_of_tiles(p, kTile).x;
+    return one;
+}
+
 __device__ __forceinline__ float float_of(unsigned bits) {
     float value;
     memcpy(&value, &bits, sizeof value);

@@ -18,17 +18,20 @@ extern const gemm::Lesson fp8;
 extern const gemm::Lesson fused;
 /// BF16 times INT4 with a scale for each 128 steps along K. Right; and the same with weights rounded to BF16.
 extern const gemm::Lesson quantized, quantized_rounded;
+/// A strided batch of BF16, into C and into a D of FP32. Right.
+extern const gemm::Lesson strided;
 
 /// Copies of them with one mistake each, by the name of the mistake.
 std::span<const gemm::Lesson> int8_mistakes();
 std::span<const gemm::Lesson> fp8_mistakes();
 std::span<const gemm::Lesson> fused_mistakes();
 std::span<const gemm::Lesson> quantized_mistakes();
+std::span<const gemm::Lesson> strided_mistakes();
 
 /// All that are right, and all that are not.
-inline constexpr std::array kKernels{&int8, &fp8, &fused, &quantized, &quantized_rounded};
+inline constexpr std::array kKernels{&int8, &fp8, &fused, &quantized, &quantized_rounded, &strided};
 inline std::vector<std::span<const gemm::Lesson>> all_mistakes() {
-    return {int8_mistakes(), fp8_mistakes(), fused_mistakes(), quantized_mistakes()};
+    return {int8_mistakes(), fp8_mistakes(), fused_mistakes(), quantized_mistakes(), strided_mistakes()};
 }
 
 }  // namespace slow

@@ -803,8 +803,10 @@ class Exam:
         (count,) = struct.unpack_from("<Q", self.paper)
         at, answer = 8, 0
         for index in range(count):
-            form = "<9q2f64sB3xiiI5Q35Q"  # exam.hpp's Question
-            M, N, K, lda, ldb, ldc, lds, ldr, ldd, alpha, beta, *rest = struct.unpack_from(form, self.paper, at)
+            form = "<14q2f64sB3xiiI5Q35Q"  # exam.hpp's Question
+            M, N, K, lda, ldb, ldc, lds, ldr, ldd, batch, *rest = struct.unpack_from(form, self.paper, at)
+            assert (batch, *rest[:4]) == (1, 0, 0, 0, 0)
+            rest = rest[6:]
             (variant, earlier, sm, processors, block_count), matrices = rest[:5], rest[10:]
             assert (variant.rstrip(b"\0"), sm, processors, lds, ldr, ldd) == (b"fp32", 0, 0, 0, 0, 0)
             matrices, unused = matrices[:15], matrices[15:]
@@ -1291,7 +1293,7 @@ def test_another_text_gets_other_problems(kit: Kit) -> None:
     assert first == same != other
 
 
-_CASE: dict[str, object] = dict.fromkeys(("m", "n", "k", "lda", "ldb", "ldc", "alpha"), 1) | {"operands": []}
+_CASE: dict[str, object] = dict.fromkeys(("m", "n", "k", "lda", "ldb", "ldc", "batch", "alpha"), 1) | {"operands": []}
 
 
 @pytest.mark.parametrize(
@@ -1303,7 +1305,7 @@ _CASE: dict[str, object] = dict.fromkeys(("m", "n", "k", "lda", "ldb", "ldc", "a
         lambda report: report["trace"].update(barriers_per_thread=float("nan")),
         lambda report: report["tile"].update(BM=True),
         lambda report: report["cases"][0].update(m=[1] * 9),
-        lambda report: report["cases"][0].update(operands=[{"pitch": 1, "tight": "1", "offset": 0}]),
+        lambda report: report["cases"][0].update(operands=[{"pitch": 1, "tight": "1", "offset": 0, "stride": 0}]),
         lambda report: report.update(trace=[]),
         lambda report: report.pop("cases"),
         lambda report: report.update(cases=[]),

@@ -308,12 +308,12 @@ def test_a_row_for_every_kind_of_variant() -> None:
     if not program.exists():
         pytest.skip("build/cpu/bin/slow_bench is not built; cmake --build build/cpu --target gemm_tests builds it")
     results, _ = chart._measure(program, "150", "")
-    names, [(title, cells)] = chart._columns(results, "150")
-    assert title == "150³"
-    right = {name for name, cell in zip(names, cells, strict=False) if cell.startswith("ok ")}
-    assert right >= {"slow_int8", "slow_fp8", "slow_fused", "slow_quantized", "slow_quantized_rounded"}
+    names, [(title, cells), (batch, of_batches)] = chart._columns(results, "150")
+    assert (title, batch) == ("150³", "3 · 150³")
+    right = {name for name, *row in zip(names, cells, of_batches, strict=True) if any(cell.startswith("ok ") for cell in row)}
+    assert right >= {"slow_int8", "slow_fp8", "slow_fused", "slow_quantized", "slow_quantized_rounded", "slow_strided"}
     assert {run["variant"] for run in results["runs"]} == {
-        "int8_int32", "e4m3_bf16.nt", "bf16+bias+gelu+residual+to_fp32", "int4g128.bf16",
+        "int8_int32", "e4m3_bf16.nt", "bf16+bias+gelu+residual+to_fp32", "int4g128.bf16", "bf16.strided",
     }  # fmt: skip
-    wrong = {name for name, cell in zip(names, cells, strict=False) if cell == "WRONG"}
-    assert wrong >= {"unsigned_inputs", "taken_for_e5m2", "no_bias", "gelu_with_erf", "no_scale", "one_scale_for_all"}
+    wrong = {name for name, *row in zip(names, cells, of_batches, strict=True) if "WRONG" in row}
+    assert wrong >= {"unsigned_inputs", "taken_for_e5m2", "no_bias", "gelu_with_erf", "one_scale_for_all", "first_alone"}

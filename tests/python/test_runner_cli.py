@@ -299,6 +299,9 @@ def test_run_passes_options_on_and_returns_the_status(checkout: Checkout) -> Non
     )
     assert done.stdout == "--m=10 --k=7 --beta=-0.5 --like=sm_86 --verify-only --json\n"
     assert "--target 01_naive" in (checkout.fakes / "built").read_text()
+    more = ["--lds", "--ldr", "--ldd", "--batch", "--stride-a", "--stride-b", "--stride-c", "--stride-d"]
+    done = checkout.run("run", "1", *(word for option in more for word in (option, "40")), status=1)
+    assert done.stdout == " ".join(f"{option}=40" for option in more) + "\n"
 
 
 def with_steps(checkout: Checkout) -> None:

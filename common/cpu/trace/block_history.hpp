@@ -27,6 +27,7 @@ struct BlockHistory {
         std::uint64_t bytes = 0;
         std::int64_t rows = 0, cols = 0, pitch = 0;  // of a matrix, else element_bytes is 0
         int element_bytes = 0, in_byte = 1;          // as of Matrix
+        std::optional<std::int64_t> problem = {};    // the same
         /// Of a shared array: bytes from where the block's shared memory begins, so that banks are as
         /// counted.
         std::uint64_t offset = 0;

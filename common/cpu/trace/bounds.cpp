@@ -50,7 +50,9 @@ const Array* meant(Address address) {
     for (const Array& whole : session->allocations) {
         if (address < whole.start || address >= whole.end) continue;
         for (const Array& a : session->globals) {
-            if (a.matrix != nullptr && a.start >= whole.start && a.end <= whole.end) found = &a;
+            // Of a batch's matrices, the one that it is behind.
+            const bool in_it = a.matrix != nullptr && a.start >= whole.start && a.end <= whole.end;
+            if (in_it && (found == nullptr || a.start <= address)) found = &a;
         }
     }
     return found;

@@ -12,6 +12,7 @@ void name_place(Finding& finding, const Array& a, Address address) {
     const Matrix& m = *a.matrix;
     finding.rows = m.rows;
     finding.columns = m.cols;
+    finding.problem = m.problem;
     const std::int64_t index = m.element(finding.offset);
     finding.row = index / m.pitch;
     finding.column = index % m.pitch;

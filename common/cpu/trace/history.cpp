@@ -31,6 +31,7 @@ BlockHistory::Array described(bool shared, const Array& a) {
     array.pitch = a.matrix->pitch;
     array.element_bytes = a.matrix->element_bytes;
     array.in_byte = a.matrix->in_byte;
+    array.problem = a.matrix->problem;
     return array;
 }
 
@@ -65,7 +66,8 @@ void History::begin_blocks(const std::vector<BlockView>& views, std::size_t most
         kept_[rank].returned.resize(warps);
         kept_[rank].origins.resize(warps);
         for (const Array& a : session->globals) {
-            if (a.matrix != nullptr) history.arrays.push_back(described(false, a));
+            // Those of a batch's problems come as the block gets to them.
+            if (a.matrix != nullptr && !a.matrix->problem) history.arrays.push_back(described(false, a));
         }
         std::uint64_t end = 0;
         for (const Array& a : bounds_.shared()) {
@@ -84,7 +86,7 @@ std::uint32_t History::array_of(BlockHistory& history, bool shared, const Array&
     const auto known =
         std::find_if(history.arrays.begin(), history.arrays.end(), [&](const BlockHistory::Array& other) {
             return other.name == wanted.name && other.shared == shared && other.bytes == wanted.bytes &&
-                   other.rank == wanted.rank;
+                   other.rank == wanted.rank && other.problem == wanted.problem;
         });
     const auto index = static_cast<std::uint32_t>(known - history.arrays.begin());
     if (known == history.arrays.end()) history.arrays.push_back(wanted);

@@ -15,7 +15,7 @@ void Owners::store(const Array& a, Address address, int width, int thread) {
     const Matrix& m = *a.matrix;
     const auto first = static_cast<std::int64_t>(address - a.start) / m.element_bytes;
     for (std::int64_t e = first; e < first + std::max(1, width / m.element_bytes); ++e) {
-        owners_.push_back({m.name, e / m.pitch, e % m.pitch, thread});
+        owners_.push_back({m.name, e / m.pitch, e % m.pitch, thread, m.problem.value_or(0)});
     }
 }
 

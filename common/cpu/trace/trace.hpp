@@ -31,6 +31,7 @@ struct Matrix {
     std::string unreadable = {};
     bool writable = true;
     int in_byte = 1;  // elements that share a byte: 2 of 4 bits, where element_bytes is 1
+    std::optional<std::int64_t> problem = {};  // of a batch, whose matrices have one name: whose this is
 
     /// Bytes of so many elements that lie side by side.
     std::int64_t bytes(std::int64_t elements) const {
@@ -89,7 +90,8 @@ struct Multiplication {
 struct Owned {
     std::string matrix;
     std::int64_t row = 0, col = 0;
-    int thread = 0;  // linear in the block
+    int thread = 0;            // linear in the block
+    std::int64_t problem = 0;  // of a batch
 };
 
 /// Something that is wrong. `count`: how often, at the same pair of places.
@@ -110,6 +112,7 @@ struct Finding {
     /// Of a matrix: the element, which may lie outside of it; and the matrix's size.
     std::optional<std::int64_t> row, column;
     std::int64_t rows = 0, columns = 0;
+    std::optional<std::int64_t> problem = {};  // of a batch: whose matrix it is
     /// Of another array: where the access begins, in bytes from its start; and its size.
     std::int64_t offset = 0, bytes = 0;
     int width = 0;                       // bytes that a thread asked for, where that is what is wrong

@@ -36,7 +36,8 @@ std::string who_does(const Finding::Side& side) {
 std::string element(const Finding& f) {
     if (f.array.empty()) return "memory";
     if (!f.row) return f.array + " + " + std::to_string(f.offset) + " bytes" + of_block(f);
-    return f.array + "[" + std::to_string(*f.row) + "][" + std::to_string(*f.column) + "]";
+    return f.array + "[" + std::to_string(*f.row) + "][" + std::to_string(*f.column) + "]" +
+           (f.problem ? " of problem " + std::to_string(*f.problem) : "");
 }
 
 /// "full[1]": the mbarrier that lies there.
