@@ -92,9 +92,14 @@ def picture(lesson: Descriptor) -> Figure:
     return figure
 
 
+def picture_order(lesson: Descriptor) -> Figure:
+    """What comes before what? The block on the CPU device, as recorded."""
+    return timeline.order_of_lesson(ROOT, lesson)
+
+
 def picture_timeline(lesson: Descriptor) -> Figure:
-    """When do the tensor cores idle? The block on the CPU device and on a GPU, as recorded."""
-    return timeline.of_lesson(ROOT, lesson)
+    """When do the tensor cores idle? The same block on a GPU, as recorded."""
+    return timeline.cycles_of_lesson(ROOT, lesson)
 
 
 def picture_registers(lesson: Descriptor) -> Figure:

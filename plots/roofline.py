@@ -128,7 +128,7 @@ def sources(results: Results, profile: Mapping, ceilings: Mapping) -> list[str]:
 
 
 _MARKER = 0.075  # inches, the radius of a point
-_LABEL = (0.32, 0.22)  # inches, a number of two digits
+_LABEL = (0.45, 0.23)  # inches, a number such as 10a
 _AROUND = [math.radians(angle) for angle in (-90, 0, -45, 180, 90, -135, 45, 135, -20, -70, -110, 20)]
 
 
@@ -161,7 +161,7 @@ def place(spots: Sequence[Spot], walls: Sequence[Spot], top: float) -> list[Spot
     for spot in spots:
         around = [
             (spot[0] + 1.2 * away * math.cos(angle), spot[1] + away * math.sin(angle))
-            for away, angle in product((0.27, 0.38, 0.5, 0.65, 0.8), _AROUND)
+            for away, angle in product((0.27, 0.38, 0.5, 0.65, 0.8, 1.0, 1.2), _AROUND)
         ]
         labels.append(min(around, key=partial(cost, spot)))
         lines += _line(spot, labels[-1])
@@ -206,6 +206,7 @@ def _panel(axes: Axes, level: Level, found: Sequence[Point], ceilings: Mapping, 
     spots = [spot(x, point.tflops) for x, point in zip(xs, here, strict=True)]
     along = [low * (high / low) ** (n / 200) for n in range(201)]
     walls = [spot(x, min(outer, bandwidth * x)) for x in along]
+    walls += [(inches[0] - 0.1 * n, spot(low, ffma)[1] + 0.2) for n in range(24)]  # what is written above the roof
     labels = place(spots, walls, spot(low, outer)[1])
     for point, x, (px, py), (lx, ly) in zip(here, xs, spots, labels, strict=True):
         axes.plot([x], [point.tflops], marker="o", markersize=2 * 72 * _MARKER, color=DARK, markeredgecolor="white", zorder=4)

@@ -6,9 +6,10 @@
 
 Tables: `progression` (every FP32 lesson at 4096³), `step:02_coalesced` (a lesson, the one before it and cuBLAS at 4096³),
 `step_full:02_coalesced` (the same with spread, clock rate and power, for EVIDENCE.md; a lesson without one has these columns
-in `step`), `sweep` (every FP32 lesson's ratio at every square size, sizes side by side); `tensorcore` and `tensorcore_sweep` are
-the same of BF16; `roofline` (every FP32 lesson's intensities and the ceiling that is nearest); `gpus` (every lesson at 4096³ on
-the two GPUs of which results are recorded). Lessons are rows.
+in `step`), `step:14b_mma:09f_persistent` (a lesson beside that one instead of the one before it), `sweep` (every FP32 lesson's
+ratio at every square size, sizes side by side); `tensorcore` and `tensorcore_sweep` are the same of BF16; `roofline` (every
+FP32 lesson's intensities and the ceiling that is nearest); `gpus` (every lesson at 4096³ on the two GPUs of which results are
+recorded). Lessons are rows.
 What says how fast comes first, so that a phone shows it without scrolling.
 What `./gemm inspect --record` counted of a lesson stands between <!-- counts:02_coalesced --> and <!-- /counts -->, what
 `./gemm profile --record` read of a GPU's counters between <!-- profile:02_coalesced --> and <!-- /profile -->, and what
@@ -100,14 +101,15 @@ def _or_none(value: float | None) -> str:
     return NONE if value is None else f"{value:.0f}"
 
 
-def _step(results: Results, order: Sequence[str], lesson: str, full: bool) -> list[str]:
+def _step(results: Results, order: Sequence[str], lesson: str, other: str, full: bool) -> list[str]:
+    """other: what the lesson is compared with; empty: the one before it."""
     ladder = next((ladder for ladder in data.ladders(results, order) if lesson in ladder.lessons), None)
     variant = ladder.variant if ladder else "fp32"
     runs = data.at_size(results, ladder.lessons if ladder else order, variant)
     if lesson not in runs:
         return [_not_recorded(lesson, runs, "chart", order).rstrip()]
     rows = []
-    for name in data.beside(results, order, lesson):
+    for name in [other, lesson] if other else data.beside(results, order, lesson):
         if run := runs.get(name):
             rows.append(
                 [
@@ -226,7 +228,8 @@ def render(
     Throws UserError for an unknown name or results that lack what the table shows.
     """
     order = lessons() if order is None else order
-    kind, _, lesson = name.partition(":")
+    kind, _, compared = name.partition(":")
+    lesson, _, other = compared.partition(":")
     found = data.ladders(results, order) or [data.Ladder("fp32", "fp32", tuple(order))]
     progressions, sweeps = {x.progression: x for x in found}, {x.sweep: x for x in found}
     if name in progressions:
@@ -237,8 +240,8 @@ def render(
         lines = _roofline(results, order, profile, ceilings)
     elif name == "gpus":
         lines = _gpus(results, order, second)
-    elif kind in ("step", "step_full") and lesson in order:
-        lines = _step(results, order, lesson, full=kind == "step_full")
+    elif kind in ("step", "step_full") and {lesson, other or lesson} <= {*order}:
+        lines = _step(results, order, lesson, other, full=kind == "step_full")
     else:
         known = ", ".join([*progressions, *sweeps, "roofline", "gpus"])
         raise UserError(f"There is no table {name!r}; there are {known} and step:<lesson>, such as step:{order[0]}.")

@@ -1,4 +1,5 @@
-"""The twin timeline: the lanes of one block on the CPU device, and below them the same block's on a GPU (plots/lanes.py).
+"""The timeline of a block: its lanes on the CPU device, the same block's on a GPU, or the first above the second
+(runner/core/lanes.py).
 
 Coordinates are inches from the top left corner.
 """
@@ -109,9 +110,9 @@ def _swatch(axes: Axes, x: float, y: float, kind: str) -> None:
     axes.text(x + 0.56, y + 0.13, _words(kind), va="center", fontsize=SMALL)
 
 
-def twin(title: str, on_cpu: Timeline, gpu: tuple[str, Timeline] | None) -> Figure:
-    """gpu: its name, and what was recorded there; None where nothing was."""
-    parts = [("CPU device: in which order, not when", on_cpu)]
+def _figure(title: str, on_cpu: Timeline | None, gpu: tuple[str, Timeline] | None) -> Figure:
+    """What is not None, the CPU device's above the GPU's."""
+    parts = [("CPU device: in which order, not when", on_cpu)] if on_cpu else []
     if gpu:
         parts.append((f"{gpu[0]}: cycles", gpu[1]))
     kinds = [kind for kind in TOLD if any(kind in found.kinds for _, found in parts)]
@@ -132,14 +133,41 @@ def twin(title: str, on_cpu: Timeline, gpu: tuple[str, Timeline] | None) -> Figu
     return figure
 
 
+def twin(title: str, on_cpu: Timeline, gpu: tuple[str, Timeline] | None) -> Figure:
+    """gpu: its name, and what was recorded there; None where nothing was."""
+    return _figure(title, on_cpu, gpu)
+
+
+def _on_cpu(root: Path, lesson: Descriptor) -> Timeline:
+    recorded = data.timeline_of_cpu(root)
+    if not recorded or lesson.name not in recorded["lessons"]:
+        raise UserError(f"{data.TIMELINE_CPU} has no {lesson.name}; GEMM_DEVICE=cpu ./gemm timeline --record writes it.")
+    return from_recorded(recorded["lessons"][lesson.name])
+
+
+def _on_gpu(root: Path, lesson: Descriptor) -> tuple[str, Timeline] | None:
+    """The published GPU's name and timeline, where there is one."""
+    recorded = data.timeline(root)
+    block = recorded["lessons"].get(lesson.name) if recorded else None
+    return (recorded["gpu"], from_stamps(block)) if recorded and block else None
+
+
 def of_lesson(root: Path, lesson: Descriptor) -> Figure:
     """From what is recorded: the CPU device's, and below it the published GPU's, where there is one. Throws UserError."""
-    on_cpu, on_gpu = data.timeline_of_cpu(root), data.timeline(root)
-    if not on_cpu or lesson.name not in on_cpu["lessons"]:
-        raise UserError(f"{data.TIMELINE_CPU} has no {lesson.name}; GEMM_DEVICE=cpu ./gemm timeline --record writes it.")
-    recorded = on_gpu["lessons"].get(lesson.name) if on_gpu else None
-    gpu = (on_gpu["gpu"], from_stamps(recorded)) if on_gpu and recorded else None
-    return twin(f"{lesson.number}: a block over time", from_recorded(on_cpu["lessons"][lesson.name]), gpu)
+    return twin(f"{lesson.number}: a block over time", _on_cpu(root, lesson), _on_gpu(root, lesson))
+
+
+def order_of_lesson(root: Path, lesson: Descriptor) -> Figure:
+    """The upper half of `of_lesson` as a picture of its own. Throws UserError."""
+    return _figure(f"{lesson.number}: a block, in one possible order", _on_cpu(root, lesson), None)
+
+
+def cycles_of_lesson(root: Path, lesson: Descriptor) -> Figure:
+    """The lower half of `of_lesson` as a picture of its own. Throws UserError where no GPU's is recorded."""
+    gpu = _on_gpu(root, lesson)
+    if not gpu:
+        raise UserError(f"{data.TIMELINE} has no {lesson.name}; ./gemm timeline --record writes it, on a GPU.")
+    return _figure(f"{lesson.number}: a block over time", None, gpu)
 
 
 def draw(title: str, on_cpu: Timeline, gpu: tuple[str, Timeline] | None, stem: Path) -> list[Path]:

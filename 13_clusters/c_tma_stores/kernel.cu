@@ -71,8 +71,7 @@ __device__ __forceinline__ void produce(char* shared, Mbarrier (&full)[STAGES], 
     }
 }
 
-/// A warpgroup's sums of one tile of C, 64 rows from `y` on. n: tiles of A and of B that the block has had
-/// before.
+/// A warpgroup's sums of one tile of C, 64 rows from `y` on. n: tiles of A and of B that the block has had.
 template <class T>
 __device__ __forceinline__ void multiply(float (&acc)[WGMMA_N / 2], unsigned base, Mbarrier (&full)[STAGES],
                                          Mbarrier (&empty)[STAGES], int y, unsigned n, int steps) {

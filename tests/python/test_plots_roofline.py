@@ -239,3 +239,14 @@ def test_the_published_roofline_is_the_recorded_one(tmp_path: Path) -> None:
     order = [point.lesson for point in roofline.points(recorded, profiled, lessons())]
     timed = data.square(recorded, data.SIZE, "fp32")  # the ceiling is FFMA's
     assert order == [name for name in lessons() if name in timed], "every timed lesson is profiled with the same kernel"
+
+
+def test_no_label_of_the_published_roofline_is_over_another_or_above_the_roof() -> None:
+    drawn = (ROOT / "plots" / "roofline.svg").read_text(encoding="utf-8")
+    texts = re.findall(r'<text style="font-weight: 700[^"]*" x="([\d.]+)" y="([\d.]+)"[^>]*>(FFMA: |\d\d[a-z]?<)', drawn)
+    placed = [(float(x), float(y), what) for x, y, what in texts]
+    roofs, labels = ([spot for spot in placed if (spot[2][0] == "F") == roof] for roof in (True, False))
+    assert len(roofs) == len(roofline.LEVELS) and len(labels) > 30
+    for n, (x, y, what) in enumerate(labels):  # points of 1/72 inch
+        assert all(abs(x - a) >= 25 or abs(y - b) >= 14 for a, b, _ in labels[:n]), what
+        assert any(10 < y - roof < 240 for _, roof, _ in roofs), what  # inches of a panel: 3.3

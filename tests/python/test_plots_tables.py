@@ -77,6 +77,12 @@ def test_a_lesson_is_held_against_the_one_before_it_in_its_ladder() -> None:
     assert f"| {TWELVE[1]} |" in table and steps[-1] not in table
 
 
+@pytest.mark.parametrize("kind", ["step", "step_full"])
+def test_a_lesson_that_is_another_one_rebuilt_is_held_against_that_one(kind: str) -> None:
+    rows = tables.render(f"{kind}:{TWELVE[2]}:{TWELVE[0]}", mixed_results(), TWELVE).splitlines()[2:5]
+    assert [row.split(" | ")[0].strip("| *") for row in rows] == [TWELVE[0], TWELVE[2], "cuBLAS"]
+
+
 @pytest.mark.parametrize("name", ["tensorcore", "tensorcore_sweep"])
 def test_results_without_bf16_have_no_table_of_it(name: str) -> None:
     with pytest.raises(UserError, match=r"(no timed run|'tensorcore).*\.$"):
@@ -129,7 +135,7 @@ def test_two_gpus_beside_each_other(approve: Approve) -> None:
         tables.render("gpus", first, order)
 
 
-@pytest.mark.parametrize("name", ["progresion", "step:", "step:99_nothing", "sweep:01_naive"])
+@pytest.mark.parametrize("name", ["progresion", "step:", "step:99_nothing", "step:02_coalesced:99_nothing", "sweep:01_naive"])
 def test_unknown_table(name: str) -> None:
     with pytest.raises(UserError, match="There is no table"):
         tables.render(name, gpu_results(), TWELVE)

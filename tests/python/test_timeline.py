@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from test_nvcc import ERRORS, compile_kernel, find_nvcc
 from plots import data, timeline
 from plots.style import style
 from runner.core import lanes
+from runner.core.descriptors import known
 from runner.core.kernel_hash import kernel_hash
 from runner.core.lanes import Lane, Span, Timeline
 from runner.core.results import ROOT, UserError, folder_of
@@ -163,6 +165,20 @@ def test_pictures_are_no_taller_than_a_screen(name: str) -> None:
     texts = [text.get_text() for text in figure.axes[0].texts]
     for kind in gpu.kinds:
         assert any(lanes.TOLD[kind].split()[0] in text for text in texts), kind
+
+
+def test_the_two_halves_may_be_pictures_of_their_own(tmp_path: Path) -> None:
+    """As lesson 12 has them: the question is between the two."""
+    lesson = known()[synthetic.LESSON]
+    with style():
+        order, cycles = timeline.order_of_lesson(ROOT, lesson), timeline.cycles_of_lesson(ROOT, lesson)
+    titles = [{text.get_text() for text in figure.axes[0].texts} for figure in (order, cycles)]
+    cpu, gpu = "CPU device: in which order, not when", "NVIDIA H200: cycles"
+    assert [(cpu in texts, gpu in texts) for texts in titles] == [(True, False), (False, True)]
+    shutil.copytree(ROOT / "plots" / "results", tmp_path / "plots" / "results", ignore=lambda *_: ["h200-timeline.json"])
+    timeline.order_of_lesson(tmp_path, lesson)
+    with pytest.raises(UserError, match=r"h200-timeline.json has no 12_warp_specialized; ./gemm timeline --record"):
+        timeline.cycles_of_lesson(tmp_path, lesson)
 
 
 # The command
