@@ -13,14 +13,16 @@ _ATOMIC = {
 
 TUNE = Tuning(
     lines=(
+        "using Large = gemm::fma::Shape<{BM}, {BN}, {BK}, {WM}, {WN}, {TM}, {TN}, {STAGES}>;",
         "constexpr int MOST_SLICES = {MOST_SLICES};",
         "constexpr int SLICE_STEPS = {SLICE_STEPS};",
         "static constexpr int AT_ONCE = {AT_ONCE};",
     ),
-    sweep=(
-        *({"SLICE_STEPS": steps} for steps in (16, 32, 128, 256)),
-        *({"MOST_SLICES": most} for most in (8, 32)),
-        {"AT_ONCE": 8},
+    sweep=tuple(
+        {"SLICE_STEPS": steps, "MOST_SLICES": most, "AT_ONCE": at_once}
+        for steps in (16, 32, 64, 128)
+        for most in (8, 16)
+        for at_once in (8, 16)
     ),
     compare={
         "one slice": Compared({"MOST_SLICES": 1}),
