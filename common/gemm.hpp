@@ -141,6 +141,7 @@ struct Reach {
     int sm = 0;               // on a GPU of this compute capability, 10·major + minor; 0: on any
     bool every_type = false;  // with each of the variants, not the first alone
     int multiprocessors = 0;  // of a GPU with so many; 0: of whatever it has
+    bool again = false;       // launched twice: the second is not to be misled by what the first has left
 };
 
 /// How a lesson describes itself. One constant per lesson, in its kernel.cu.

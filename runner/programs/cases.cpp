@@ -638,6 +638,7 @@ class CaseList {
         const std::int64_t count = tiles_of(rows, reach.N);
         const bool some = kOnCpu && count > kFewTiles;  // the product in some blocks, beta·C in all of them
         c.shape.beta = scalar();
+        if (reach.again) c.earlier = Earlier::other_numbers;
         if (some) c.blocks = {0, static_cast<std::uint64_t>(count) - 1};
         cases_.back() = c;
         // A row of tiles fewer: where a size decides between two ways, on its other side. Without beta, for
@@ -650,6 +651,7 @@ class CaseList {
             cases_.back().what += ", and a row of tiles fewer";
         }
         c.blocks.clear();
+        c.earlier = Earlier::nothing;
         // Blocks that go on store a second tile, too; a store that does not read C may be another one.
         if (reach.K > kMostSteps) {
             cases_.push_back(c);

@@ -82,7 +82,10 @@ bool Worker::begin_beside(Job& job) {
         if (job.side.resident >= job.room) return false;
         ++job.side.resident;
     }
-    const std::uint64_t taken = taken_ < taken_end_ ? taken_++ : job.next.fetch_add(1);
+    std::uint64_t taken = 0;
+    do {
+        taken = taken_ < taken_end_ ? taken_++ : job.next.fetch_add(1);
+    } while (job.begun.count(taken) > 0);
     if (taken >= job.blocks) {
         const std::scoped_lock lock(job.side.mutex);
         --job.side.resident;

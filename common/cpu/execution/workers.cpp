@@ -55,9 +55,9 @@ void set_order(Job& job, std::uint64_t seed) {
     } while (std::gcd(job.step, job.blocks) != 1);
 }
 
-/// One of the cluster's blocks is. (Where blocks wait for each other, all are.)
+/// One of the cluster's blocks is. (Where blocks are known to wait for each other, all are.)
 bool is_wanted(const Job& job, std::uint64_t cluster) {
-    if (!job.options.filter || job.ordered) return true;
+    if (!job.options.filter || (job.ordered && !job.few)) return true;
     if (job.grid.cluster_blocks() == 1) return job.options.filter(cluster);
     const std::vector<std::uint64_t> blocks = Cluster::blocks_of(job.grid, cluster);
     return std::any_of(blocks.begin(), blocks.end(), job.options.filter);
@@ -214,6 +214,7 @@ void Worker::take_blocks(Job& job) {
             index_ = job.in_order(i);
             // (Of the others there may be a million.)
             if (!is_wanted(job, index_)) continue;
+            if (job.few) job.begun.insert(i);
             bool ends = true;
             try {
                 ends = run_block(index_);
@@ -227,6 +228,10 @@ void Worker::take_blocks(Job& job) {
                 if (ends) free_.push_back(0);
                 taken_ = i + 1;
                 taken_end_ = last;
+                if (job.few) {  // who waits may wait for any: those that were left out begin, too
+                    taken_ = taken_end_;
+                    job.next = 0;
+                }
                 return live_side_by_side(job);
             }
             job.done.fetch_add(i + 1 - told, std::memory_order_relaxed);
@@ -363,6 +368,7 @@ void run_grid(const Grid& grid, const RunOptions& options) {
     job.stacks = stacks < fit;
     job.room = std::max<std::uint64_t>(1, std::min(fit, stacks));
     job.ordered = grid.blocks_wait || Waiters::known(grid.function);
+    job.few = job.ordered && options.filter && !Waiters::known(grid.function);
     // Whoever waits must not count on an order.
     if (job.ordered && options.seed != 0) set_order(job, options.seed);
     if (Observer* o = observer()) o->launch_begins(grid, blocks);

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -60,6 +61,8 @@ struct Job {
     std::atomic<std::uint64_t> next{0}, done{0};
     std::atomic<bool> stop{false};
     bool ordered = false;                   // one worker, and the seed decides
+    bool few = false;                       // then clusters that are not wanted begin once one waits
+    std::set<std::uint64_t> begun;          // before that, by their places in the order
     std::uint64_t step = 1, offset = 0;     // of the order in which clusters begin
     std::uint64_t room = 1;                 // clusters that are resident at once
     bool stacks = false;                    // which stacks limit

@@ -97,6 +97,18 @@ TEST_CASE("side by side: all blocks meet, again and again") {
     }
 }
 
+TEST_CASE("side by side: blocks that are left out begin where another one waits") {
+    cpu_device::set_block_filter([](std::uint64_t block) { return block == 5; });
+    for (const std::uint64_t seed : {0, 1, 2, 3}) {
+        const test::Schedule schedule(seed);
+        const DeviceArray<unsigned> flags(16);
+        const DeviceArray<int> values(16);
+        kernels::chain(true, 16, 64, flags.data(), values.data());
+        CHECK(values.host() == counted(true, 16));
+    }
+    cpu_device::set_block_filter({});
+}
+
 TEST_CASE("side by side: ways to spin") {
     for (const std::uint64_t seed : {0, 1, 2, 3, 4, 5}) {
         const test::Schedule schedule(seed);

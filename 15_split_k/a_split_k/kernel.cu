@@ -1,0 +1,307 @@
+// 15a split-K — several blocks share a C tile: each multiplies a slice of K and leaves its sums in a
+// workspace, and the one that comes last adds them, in the order of the slices, and writes C.
+//
+// Changed since 14a: the scheduler, which hands out slices; Reduction, between mainloop and epilogue;
+// launch() counts how many slices pay off. Where one does, the kernel does what 14a's does. Should help where
+// the C tiles are too few to keep all SMs busy, or leave most of them idle in the last round, and should
+// never be much slower: a slice costs about as much as 64 steps of K.
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <memory>
+
+#include "common/error.hpp"
+#include "common/gemm.hpp"
+#include "common/parts/arguments.hpp"
+#include "common/parts/fma/atom.hpp"
+#include "common/parts/fma/epilogue.hpp"
+#include "common/parts/fma/loader.hpp"
+#include "common/parts/fma/shape.hpp"
+#include "common/parts/linear_combination.hpp"
+#include "common/parts/multistage.hpp"
+#include "common/parts/scheduler.hpp"
+#include "common/parts/split_k.hpp"
+#include "common/parts/workspace.hpp"
+#include "common/ptx/flags.hpp"
+
+namespace lesson_15a {
+
+using Large = gemm::fma::Shape<128, 256, 8, 64, 64, 8, 16, 4>;
+using Small = gemm::fma::Shape<64, 64, 16, 32, 32, 4, 8, 4>;  // where Large has few blocks: see is_large()
+
+constexpr int MOST_SLICES = 16;  // of a C tile
+// What a slice costs beside its products, in steps of K. An SM adds 128 products a cycle, and its share of
+// DRAM is about 16 bytes: writing a sum of 4 bytes takes as long as 32 steps, and so does reading it.
+constexpr int SLICE_STEPS = 64;
+
+/// The workspace: where the slices of a C tile leave their sums and are counted.
+struct Partials {
+    float* sums;        // [slice][C tile][TM·TN][thread]; null where there is one slice
+    unsigned* arrived;  // [C tile]: 0 between launches; in one, 256·launch + how many slices have come
+    unsigned launch;    // which launch with this workspace it is, counted from 1
+};
+
+/// From the sums of slices to those of C tiles. S: the Shape.
+template <class S>
+struct Reduction {
+    using Sums = float[S::TM][S::TN];
+    static constexpr int COUNT = S::TM * S::TN;  // a thread's sums
+    // That it loads before it adds: enough to keep memory busy, and few enough to find registers.
+    static constexpr int AT_ONCE = 16;
+    static_assert(COUNT % AT_ONCE == 0);
+
+    const Partials& partials;
+    unsigned tiles;  // of C
+
+    /// Of all slices of a C tile, those that come first leave their sums and get false. The last one gets
+    /// true, and in `sums` what all of them add up to.
+    __device__ __forceinline__ bool combine(Sums& sums, const gemm::Slice& work) const {
+        if (work.slices == 1) return true;
+        leave(sums, work);
+        // gap: last
+        __syncthreads();  // all sums of the slice are there before one thread says so
+        const bool last = threadIdx.x == 0 && arrive(work);
+        if (!__syncthreads_or(last)) return false;  // what that thread knows, all know after the barrier
+        // end gap
+        add(sums, work);
+        return true;
+    }
+
+    /// Where the thread's first sum of a slice is; the next one is S::THREADS further.
+    __device__ __forceinline__ float* place_of(const gemm::Slice& work, int slice) const {
+        const std::int64_t tile = std::int64_t{slice} * tiles + work.number;
+        return partials.sums + tile * (COUNT * S::THREADS) + threadIdx.x;
+    }
+
+    /// A float at a time, a warp's side by side: four at once would have to be in four registers in a row.
+    __device__ __forceinline__ void leave(const Sums& sums, const gemm::Slice& work) const {
+        float* const to = place_of(work, work.slice);
+#pragma unroll  // sums are in registers, which take no index at run time
+        for (int i = 0; i < COUNT; ++i) to[i * S::THREADS] = sums[i / S::TN][i % S::TN];
+    }
+
+    /// Whether all slices of the C tile have come, this one among them.
+    __device__ __forceinline__ bool arrive(const gemm::Slice& work) const {
+        unsigned* const arrived = &partials.arrived[work.number];
+        const unsigned none = partials.launch << 8;
+        atomicMax(arrived, none);  // whatever a launch has left that was aborted is less
+        const unsigned before = gemm::ptx::add_acquire_release(arrived, 1);
+        if (before - none != static_cast<unsigned>(work.slices) - 1) return false;
+        *arrived = 0;  // as it was found
+        return true;
+    }
+
+    /// Slice after slice, whichever came last: the same bits in every launch.
+    __device__ __forceinline__ void add(Sums& sums, const gemm::Slice& work) const {
+        // gap: add
+#pragma unroll
+        for (int first = 0; first < COUNT; first += AT_ONCE) {
+            float total[AT_ONCE] = {};
+#pragma unroll 1
+            for (int slice = 0; slice < work.slices; ++slice) {
+                const float* const from = place_of(work, slice) + first * S::THREADS;
+#pragma unroll
+                for (int i = 0; i < AT_ONCE; ++i) total[i] += from[i * S::THREADS];
+            }
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; ++i) sums[(first + i) / S::TN][(first + i) % S::TN] = total[i];
+        }
+        // end gap
+    }
+};
+
+/// The parts of a composition. S: its sizes. ALIGNED: B and C have four floats together or not at all.
+template <class S, bool ALIGNED>
+struct Parts {
+    using Scheduler = gemm::SplitK<gemm::Grouped<8>>;
+    using Mainloop = gemm::Multistage<gemm::fma::Loader<S, ALIGNED>, gemm::fma::Atom<S>, S::STAGES>;
+    using Epilogue = gemm::fma::Epilogue<S, ALIGNED, gemm::LinearCombination>;
+    static_assert(gemm::SliceScheduler<Scheduler>);
+};
+
+// A, B, C: see gemm::Arguments. scheduler: C tiles of BM×BN, k-tiles of BK, none where alpha is 0, and
+// slices. One block an SM at least, where rows are aligned: as in 14a.
+template <class S, bool ALIGNED>
+__global__ void __launch_bounds__(S::THREADS, ALIGNED ? 1 : 0)
+    sgemm_split_k(gemm::Arguments<float> arguments, typename Parts<S, ALIGNED>::Scheduler scheduler,
+                  Partials partials, gemm::LinearCombination output) {
+    using P = Parts<S, ALIGNED>;
+    extern __shared__ __align__(16) char shared[];
+    typename P::Mainloop mainloop{
+        {arguments, shared}, gemm::fma::Atom<S>(shared), static_cast<int>((arguments.K - 1) % S::BK) + 1};
+    const Reduction<S> reduction{partials, scheduler.size.tiles.m * scheduler.size.tiles.n};
+    const typename P::Epilogue epilogue{arguments, output};
+
+    gemm::Slice work = scheduler.first();
+    mainloop.fill(work);
+    for (;;) {
+        typename P::Mainloop::Sums sums = {};
+        mainloop.multiply(sums, work);
+        const gemm::Slice done = work;
+        const bool more = scheduler.next(work);
+        if (more) mainloop.fill(work);  // its copies are on their way while these sums are stored
+        if (reduction.combine(sums, done)) epilogue.store(sums, done);
+        if (!more) return;
+    }
+}
+
+const gemm::Tile tile{Large::BM, Large::BN, Large::BK};
+
+int multiprocessors() {
+    int device = 0, count = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+    return count;
+}
+
+template <class S>
+std::int64_t tiles_of(const gemm::Problem& p) {
+    return gemm::ceil_div(p.M, S::BM) * gemm::ceil_div(p.N, S::BN);
+}
+
+/// Whether three in four SMs have one.
+bool is_large(const gemm::Problem& p, int sms) {
+    return 4 * tiles_of<Large>(p) >= 3 * std::int64_t{sms};
+}
+
+template <class S>
+int k_tiles_of(const gemm::Problem& p) {  // BLAS: alpha == 0 must not read A or B
+    return p.alpha == 0.0f ? 0 : static_cast<int>(gemm::ceil_div(p.K, S::BK));
+}
+
+/// Of a C tile. The SM with the most blocks has ceil(tiles·slices / SMs) of them, one after another or
+/// together: the launch takes so many times a block's steps of K, and what a slice costs. More slices, and
+/// more workspace, have to be worth 1 %.
+template <class S>
+int slices_for(const gemm::Problem& p, int sms) {
+    const std::int64_t k_tiles = k_tiles_of<S>(p);
+    const auto time = [&](int slices) {
+        const std::int64_t blocks = gemm::ceil_div(tiles_of<S>(p) * slices, sms);
+        return blocks * (gemm::ceil_div(k_tiles, slices) * S::BK + (slices > 1 ? SLICE_STEPS : 0));
+    };
+    int best = 1;
+    for (int slices = 2; slices <= std::min<std::int64_t>(MOST_SLICES, k_tiles); ++slices) {
+        if (100 * time(slices) < 99 * time(best)) best = slices;
+    }
+    return best;
+}
+
+/// What a problem needs before its launch.
+struct Division {
+    bool large = false;
+    int slices = 1;
+    gemm::Workspace sums, arrived;
+    mutable std::atomic<unsigned> launches = 0;
+};
+
+/// Bytes of a slice's sums of all C tiles.
+template <class S>
+std::size_t bytes_of_slice(const gemm::Problem& p) {
+    return static_cast<std::size_t>(tiles_of<S>(p)) * S::BM * S::BN * sizeof(float);
+}
+
+template <class S>
+void divide(Division& plan, const gemm::Problem& p, int sms) {
+    plan.slices = slices_for<S>(p, sms);
+    if (plan.slices == 1) return;
+    const std::size_t bytes = static_cast<std::size_t>(plan.slices) * bytes_of_slice<S>(p);
+    plan.sums = gemm::Workspace(bytes);
+    plan.arrived = gemm::Workspace(static_cast<std::size_t>(tiles_of<S>(p)) * sizeof(unsigned));
+    if (plan.sums.data() != nullptr && plan.arrived.data() != nullptr) return;
+    std::fprintf(stderr,
+                 "15a_split_k: the GPU has no room for a workspace of %zu bytes, for %d slices of K; each C "
+                 "tile is computed in one piece.\n",
+                 bytes, plan.slices);
+    plan.slices = 1;
+}
+
+gemm::Plan prepare(const gemm::Problem& p) {
+    const auto plan = std::make_shared<Division>();
+    const int sms = multiprocessors();
+    plan->large = is_large(p, sms);
+    plan->large ? divide<Large>(*plan, p, sms) : divide<Small>(*plan, p, sms);
+    return plan;
+}
+
+template <class S>
+typename Parts<S, true>::Scheduler scheduler_for(const gemm::Problem& p, int slices) {
+    return {{gemm::tiles_of(p.M, p.N, S::BM, S::BN), k_tiles_of<S>(p)}, slices};
+}
+
+template <class S>
+void launch_shape(const gemm::Problem& p, const Division& plan, cudaStream_t stream) {
+    const auto kernel = gemm::aligned<float>(p, false) ? sgemm_split_k<S, true> : sgemm_split_k<S, false>;
+    constexpr int bytes = Parts<S, true>::Mainloop::SHARED;  // beyond 48 KiB CUDA wants to be told
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    const auto scheduler = scheduler_for<S>(p, plan.slices);
+    const Partials partials{static_cast<float*>(plan.sums.data()),
+                            static_cast<unsigned*>(plan.arrived.data()), ++plan.launches};
+    kernel<<<scheduler.blocks(), S::THREADS, bytes, stream>>>(
+        gemm::arguments_of<float>(p), scheduler, partials, gemm::LinearCombination{p.alpha, p.beta});
+}
+
+void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
+    if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error
+    const Division& division = *static_cast<const Division*>(plan);
+    division.large ? launch_shape<Large>(p, division, stream) : launch_shape<Small>(p, division, stream);
+}
+
+template <class S>
+gemm::Owner owner_in(const gemm::Problem& p, std::int64_t row, std::int64_t col, int sms) {
+    const auto scheduler = scheduler_for<S>(p, slices_for<S>(p, sms));
+    const int thread = gemm::fma::thread_of<S>(static_cast<int>(row % S::BM), static_cast<int>(col % S::BN));
+    return {{scheduler.block_of(gemm::tile_of(row, col, S::BM, S::BN)), 0, 0},
+            {static_cast<unsigned>(thread), 0, 0}};
+}
+
+/// Of several slices whichever came last writes: this names the block of the last one.
+gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
+    const int sms = multiprocessors();
+    return is_large(p, sms) ? owner_in<Large>(p, row, col, sms) : owner_in<Small>(p, row, col, sms);
+}
+
+const gemm::Constant constants[] = {{"WM", Large::WM},           {"WN", Large::WN},
+                                    {"TM", Large::TM},           {"TN", Large::TN},
+                                    {"STAGES", Large::STAGES},   {"MOST_SLICES", MOST_SLICES},
+                                    {"SLICE_STEPS", SLICE_STEPS}};
+const gemm::Offer variants[] = {
+    {.variant = gemm::of_type(gemm::DType::fp32),
+     .kernel = reinterpret_cast<const void*>(&sgemm_split_k<Large, true>),
+     .architectures = {.from = 80},
+     .configuration = {.tile = tile,
+                       .constants = constants,
+                       .block = dim3(Large::THREADS),
+                       .dynamic_shared_bytes = Parts<Large, true>::Mainloop::SHARED}}};
+
+// Slices of which some have one k-tile more; K so large that C has three tiles of rows at least.
+const gemm::Reach reaching[] = {
+    {.path = "slices of small C tiles, four floats at once",
+     .M = 60,
+     .N = 72,
+     .K = 540,
+     .multiprocessors = 48,
+     .again = true},
+    {.path = "slices of small C tiles, float by float",
+     .M = 61,
+     .N = 131,
+     .K = 553,
+     .multiprocessors = 72,
+     .again = true},
+    {.path = "slices of large C tiles, four floats at once",
+     .M = 258,
+     .N = 200,
+     .K = 497,
+     .multiprocessors = 2},
+    {.path = "slices of large C tiles, float by float", .M = 258, .N = 201, .K = 497, .multiprocessors = 2}};
+
+extern const gemm::Lesson lesson{.name = "15a_split_k",
+                                 .part = 3,
+                                 .ladder = "fp32",
+                                 .variants = variants,
+                                 .reaching = reaching,
+                                 .prepare = prepare,
+                                 .launch = launch,
+                                 .owner = owner};
+
+}  // namespace lesson_15a
