@@ -85,8 +85,8 @@ struct Problem {
     std::int64_t ldr = 0;
     void* D = nullptr;  // M×N; only written
     std::int64_t ldd = 0;
-    // Of a strided batch: `batch` ≥ 0 problems of these sizes, pitches and scalars, and how many elements
-    // behind a problem's matrix the next one's begins: at least rows · pitch.
+    // Of a strided batch: `batch` ≥ 0 problems of these sizes, pitches and scalars, and how many elements it
+    // is from where a problem's matrix begins to where the next one's does: at least rows · pitch.
     std::int64_t batch = 1;
     std::int64_t stride_a = 0, stride_b = 0, stride_c = 0, stride_d = 0;
 };

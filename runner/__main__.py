@@ -150,6 +150,9 @@ def _refuse_own(options: Sequence[object]) -> None:
 
 # Of a file of one's own
 _CALL = typer.Option(None, help="Of a file of your own, my.cu: its launch, 'k<<<grid, block>>>(…)'.")
+_LDA = typer.Option(None, help="Elements between A's rows as it is stored; by default no padding.")
+_LDB = typer.Option(None, help="The same of B.")
+_LDC = typer.Option(None, help="The same of C.")
 _SUMS = typer.Option(None, help="Of my.cu: it may round as fp16 sums or tf32 products do.")
 _MULTIPLES = typer.Option(None, help="Of my.cu: what its sizes must be, M:128,N:128,K:16.")
 _SIZES = typer.Option(None, help="Of my.cu: M, N and K, 256x128x64.")
@@ -167,9 +170,9 @@ def inspect_command(
     m: Optional[str] = typer.Option(None, help="Rows of A and C (128)."),
     n: Optional[str] = typer.Option(None, help="Columns of B and C (128)."),
     k: Optional[str] = typer.Option(None, help="Columns of A, rows of B (128)."),
-    lda: Optional[str] = typer.Option(None, help="Elements between A's rows as it is stored; by default no padding."),
-    ldb: Optional[str] = typer.Option(None, help="The same of B."),
-    ldc: Optional[str] = typer.Option(None, help="The same of C."),
+    lda: Optional[str] = _LDA,
+    ldb: Optional[str] = _LDB,
+    ldc: Optional[str] = _LDC,
     batch: Optional[str] = BATCH,
     blocks: Optional[str] = typer.Option(None, help="How many blocks to trace, spread over the grid; or all."),
     alpha: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
@@ -251,6 +254,9 @@ def explore_command(
     m: Optional[str] = typer.Option(None, help="Rows of A and C (two C tiles, at most 256)."),
     n: Optional[str] = typer.Option(None, help="Columns of B and C (two C tiles, at most 256)."),
     k: Optional[str] = typer.Option(None, help="Columns of A, rows of B (several k-tiles)."),
+    lda: Optional[str] = _LDA,
+    ldb: Optional[str] = _LDB,
+    ldc: Optional[str] = _LDC,
     batch: Optional[str] = BATCH,
     blocks: Optional[str] = typer.Option(None, help="How many blocks to trace, spread over the grid; or all."),
     variant: Optional[str] = VARIANT,
@@ -269,6 +275,7 @@ def explore_command(
     from website import explore, serving
 
     known = (call, sums, multiples, sizes, beta_reads_c, include, define)
+    sizes_of = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "batch": batch, "seed": seed}
     if _foreign(name):
         from runner.inspect import inspection
         from runner.inspect.own import Options
@@ -276,11 +283,11 @@ def explore_command(
 
         if serve or mine or hunt:
             raise UserError(f"--serve, --mine and --hunt are of lessons, not of {name}.")
-        request = inspection.parse({"m": m, "n": n, "k": k, "seed": seed}, {}, blocks, None)
+        request = inspection.parse(sizes_of, {}, blocks, None)
         asked_for = any(size is not None for size in (m, n, k))
         return explore_own(Path(name), Options(call, variant, *known[1:]), request, asked_for, not no_open)
     _refuse_own(known)
-    asked = explore.asked_for(name, mine, hunt, {"m": m, "n": n, "k": k, "batch": batch, "seed": seed}, blocks, variant)
+    asked = explore.asked_for(name, mine, hunt, sizes_of, blocks, variant)
     return serving.serve(asked, not no_open) if serve else explore.explore(asked, not no_open)
 
 

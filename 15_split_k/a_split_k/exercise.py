@@ -6,7 +6,7 @@ from runner.learn.quiz import Question, Quiz, ceil_div, grouped
 _SLICE_STEPS = 64
 
 EXERCISE = Exercise(
-    task="several blocks multiply a slice of K each, for the same C tile. Let the one that comes last add up what all of them "
+    task="several blocks multiply a slice of K each, for the same C tile. Let the one that finishes last add up what all of them "
     "have left in the workspace.",
     gaps={
         "last": Gap(
@@ -18,7 +18,8 @@ EXERCISE = Exercise(
         "add": Gap(
             "sums = the sums of all slices of this C tile, slice 0 first. place_of(work, slice) is where the thread's first sum "
             "of a slice is, and the next one is S::THREADS further. Sums are in registers, so loops over them must be unrolled, "
-            "and the loop over slices cannot be. AT_ONCE loads before the first addition are enough.",
+            "and the loop over slices must not be, or its loads take too many registers. AT_ONCE loads before the first addition "
+            "are enough.",
             "static_cast<void>(sums), static_cast<void>(work);",
         ),
     },
@@ -40,17 +41,16 @@ EXERCISE = Exercise(
 )
 
 HUNT = Hunt(
-    task="this kernel is right wherever C is a single C tile, and for many larger ones. Find out where two slices get in each "
-    "other's way.",
+    task="this kernel is right wherever C is a single C tile, or K is in one piece. Find out where two slices collide.",
     bug={
-        "std::int64_t{slice} * tiles + work.number": "std::int64_t{slice} * work.slices + work.number",
+        "std::int64_t{slice} * tiles + work.number": "std::int64_t{slice} + work.number",
     },
     hints=(
         "The kernel is wrong only where there are several slices and several C tiles. What do blocks of different C tiles share?",
         "They share the workspace. Each slice of each C tile needs a place of its own in it. Write down the places for three C "
         "tiles in two slices.",
-        "A slice of all C tiles takes as many places as there are C tiles. So slice 1 begins after `tiles` places, not after as "
-        "many as a C tile has slices.",
+        "A slice of all C tiles takes as many places as there are C tiles. So slice 1 begins after `tiles` places, not after "
+        "one.",
     ),
     check_finds="unordered_blocks",
     race=True,
@@ -83,7 +83,7 @@ def rounds_of_blocks(q: Quiz) -> Question:
     sms, tiles, slices = q.choose((82, 108, 132, 144)), q.whole(20, 300), q.whole(2, 8)
     answer = ceil_div(tiles * slices, sms)
     return Question(
-        f"C has {tiles} C tiles in {slices} slices each, and the GPU has {sms} SMs. How many blocks has the SM with the most?",
+        f"C has {tiles} C tiles in {slices} slices each, and the GPU has {sms} SMs. How many blocks does the busiest SM get?",
         answer,
         "",
         f"{tiles}·{slices} / {sms} = {tiles * slices} / {sms}, rounded up: {answer}.",
@@ -96,8 +96,8 @@ def time_of_slices(q: Quiz) -> Question:
     blocks, steps = ceil_div(tiles * slices, sms), k_tiles // slices * depth
     answer = blocks * (steps + _SLICE_STEPS)
     return Question(
-        f"{tiles} C tiles, {k_tiles} k-tiles of {depth} steps, {slices} slices, {sms} SMs. A slice costs {_SLICE_STEPS} steps "
-        "of K beside its own. How many steps does the launch take by this lesson's formula?",
+        f"{tiles} C tiles, {k_tiles} k-tiles of {depth} steps, {slices} slices, {sms} SMs. Each slice costs {_SLICE_STEPS} "
+        "extra steps of K. How many steps does the launch take by this lesson's formula?",
         answer,
         "steps",
         f"{blocks} blocks on an SM, of {k_tiles} / {slices}·{depth} + {_SLICE_STEPS} = {steps + _SLICE_STEPS} steps each: "
@@ -110,7 +110,7 @@ def bytes_of_a_workspace(q: Quiz) -> Question:
     tiles, slices = q.whole(4, 90), q.whole(2, 12)
     answer = 4 * bm * bn * tiles * slices
     return Question(
-        f"How many bytes have the sums of {tiles} C tiles of {bm}×{bn} in {slices} slices, in FP32?",
+        f"How many bytes do the sums of {tiles} C tiles of {bm}×{bn} take in {slices} slices, in FP32?",
         answer,
         "bytes",
         f"{tiles}·{slices}·{bm}·{bn}·4 = {grouped(answer)}.",
@@ -122,7 +122,7 @@ def a_slice_in_steps(q: Quiz) -> Question:
     answer = 2 * 4 * products // bandwidth
     return Question(
         f"An SM adds {products} products a cycle, and its share of the memory's bandwidth is {bandwidth} bytes a cycle. A slice "
-        "writes each of its sums, 4 bytes, once, and it is read once. As many steps of K take as long as that: how many?",
+        "writes each of its sums, 4 bytes, once, and it is read once. How many steps of K take as long as that?",
         answer,
         "steps",
         f"8 / {bandwidth} cycles for a sum, and 1 / {products} for a product: 8·{products} / {bandwidth} = {answer}.",

@@ -1,10 +1,10 @@
 // 15a split-K — several blocks share a C tile: each multiplies a slice of K and leaves its sums in a
-// workspace, and the one that comes last adds them, in the order of the slices, and writes C.
+// workspace, and the one that finishes last adds them, in the order of the slices, and writes C.
 //
 // Changed since 14a: the scheduler, which hands out slices; Reduction, between mainloop and epilogue;
-// launch() counts how many slices pay off. Where one does, the kernel does what 14a's does. Should help where
-// the C tiles are too few to keep all SMs busy, or leave most of them idle in the last round, and should
-// never be much slower: a slice costs about as much as 64 steps of K.
+// prepare() works out how many slices pay off. Where one does, the kernel does what 14a's does. Should help
+// where the C tiles are too few to keep all SMs busy, or leave most of them idle in the last wave. A slice
+// costs about as much as 64 steps of K.
 
 #include <algorithm>
 #include <atomic>
@@ -30,7 +30,8 @@ namespace lesson_15a {
 using Large = gemm::fma::Shape<128, 256, 8, 64, 64, 8, 16, 4>;
 using Small = gemm::fma::Shape<64, 64, 16, 32, 32, 4, 8, 4>;  // where Large has few blocks: see is_large()
 
-constexpr int MOST_SLICES = 16;  // of a C tile
+constexpr int MOST_SLICES = 16;  // of a C tile; below 256: see arrive()
+static_assert(MOST_SLICES < 256);
 // What a slice costs beside its products, in steps of K. An SM adds 128 products a cycle, and its share of
 // DRAM is about 16 bytes: writing a sum of 4 bytes takes as long as 32 steps, and so does reading it.
 constexpr int SLICE_STEPS = 64;
@@ -47,22 +48,22 @@ template <class S>
 struct Reduction {
     using Sums = float[S::TM][S::TN];
     static constexpr int COUNT = S::TM * S::TN;  // a thread's sums
-    // That it loads before it adds: enough to keep memory busy, and few enough to find registers.
+    // How many of them it loads before it adds: the more, the more registers.
     static constexpr int AT_ONCE = 16;
     static_assert(COUNT % AT_ONCE == 0);
 
     const Partials& partials;
     unsigned tiles;  // of C
 
-    /// Of all slices of a C tile, those that come first leave their sums and get false. The last one gets
-    /// true, and in `sums` what all of them add up to.
+    /// The block of each slice of a C tile leaves its sums. All but the one that finishes last get false.
+    /// That one gets true, and in `sums` what all slices add up to.
     __device__ __forceinline__ bool combine(Sums& sums, const gemm::Slice& work) const {
         if (work.slices == 1) return true;
         leave(sums, work);
         // gap: last
-        __syncthreads();  // all sums of the slice are there before one thread says so
+        __syncthreads();  // all of the block's sums are stored before one thread reports it
         const bool last = threadIdx.x == 0 && arrive(work);
-        if (!__syncthreads_or(last)) return false;  // what that thread knows, all know after the barrier
+        if (!__syncthreads_or(last)) return false;  // now all threads may read what thread 0 may
         // end gap
         add(sums, work);
         return true;
@@ -85,14 +86,14 @@ struct Reduction {
     __device__ __forceinline__ bool arrive(const gemm::Slice& work) const {
         unsigned* const arrived = &partials.arrived[work.number];
         const unsigned none = partials.launch << 8;
-        atomicMax(arrived, none);  // whatever a launch has left that was aborted is less
+        atomicMax(arrived, none);  // from 0, or what an aborted launch has left, to this launch's zero
         const unsigned before = gemm::ptx::add_acquire_release(arrived, 1);
         if (before - none != static_cast<unsigned>(work.slices) - 1) return false;
-        *arrived = 0;  // as it was found
+        *arrived = 0;  // ready for the next launch
         return true;
     }
 
-    /// Slice after slice, whichever came last: the same bits in every launch.
+    /// Slice after slice, whichever finished last: the same bits in every launch.
     __device__ __forceinline__ void add(Sums& sums, const gemm::Slice& work) const {
         // gap: add
 #pragma unroll
@@ -160,7 +161,7 @@ std::int64_t tiles_of(const gemm::Problem& p) {
     return gemm::ceil_div(p.M, S::BM) * gemm::ceil_div(p.N, S::BN);
 }
 
-/// Whether three in four SMs have one.
+/// Whether Large gives a C tile to three in four SMs at least.
 bool is_large(const gemm::Problem& p, int sms) {
     return 4 * tiles_of<Large>(p) >= 3 * std::int64_t{sms};
 }
@@ -187,7 +188,8 @@ int slices_for(const gemm::Problem& p, int sms) {
     return best;
 }
 
-/// What a problem needs before its launch.
+/// What a problem needs before its launch. Launches with one of them must not overlap: they share a
+/// workspace.
 struct Division {
     bool large = false;
     int slices = 1;
@@ -207,13 +209,15 @@ void divide(Division& plan, const gemm::Problem& p, int sms) {
     if (plan.slices == 1) return;
     const std::size_t bytes = static_cast<std::size_t>(plan.slices) * bytes_of_slice<S>(p);
     plan.sums = gemm::Workspace(bytes);
-    plan.arrived = gemm::Workspace(static_cast<std::size_t>(tiles_of<S>(p)) * sizeof(unsigned));
+    plan.arrived = gemm::Workspace::of_zeros(static_cast<std::size_t>(tiles_of<S>(p)) * sizeof(unsigned));
     if (plan.sums.data() != nullptr && plan.arrived.data() != nullptr) return;
     std::fprintf(stderr,
                  "15a_split_k: the GPU has no room for a workspace of %zu bytes, for %d slices of K; each C "
                  "tile is computed in one piece.\n",
                  bytes, plan.slices);
     plan.slices = 1;
+    plan.sums = gemm::Workspace();
+    plan.arrived = gemm::Workspace();
 }
 
 gemm::Plan prepare(const gemm::Problem& p) {
@@ -255,7 +259,7 @@ gemm::Owner owner_in(const gemm::Problem& p, std::int64_t row, std::int64_t col,
             {static_cast<unsigned>(thread), 0, 0}};
 }
 
-/// Of several slices whichever came last writes: this names the block of the last one.
+/// Of several slices the block that finishes last writes: this names the block of the last slice.
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     const int sms = multiprocessors();
     return is_large(p, sms) ? owner_in<Large>(p, row, col, sms) : owner_in<Small>(p, row, col, sms);
@@ -274,7 +278,7 @@ const gemm::Offer variants[] = {
                        .block = dim3(Large::THREADS),
                        .dynamic_shared_bytes = Parts<Large, true>::Mainloop::SHARED}}};
 
-// Slices of which some have one k-tile more; K so large that C has three tiles of rows at least.
+// Slices of which some have one k-tile more. Two launches are enough of one shape of C tiles.
 const gemm::Reach reaching[] = {
     {.path = "slices of small C tiles, four floats at once",
      .M = 60,

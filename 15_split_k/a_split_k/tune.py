@@ -2,8 +2,10 @@
 
 from runner.measure.tuning import Compared, Tuning
 
-# Slices add to one place in the workspace, which the last one reads and leaves as zeros: the bits depend on who comes when.
+# Slices add to one place in the workspace, which the last one reads and leaves as zeros: the bits depend on the order in
+# which blocks finish.
 _ATOMIC = {
+    "plan.sums = gemm::Workspace(bytes)": "plan.sums = gemm::Workspace::of_zeros(bytes)",
     "place_of(work, work.slice)": "place_of(work, 0)",
     "to[i * S::THREADS] = sums[i / S::TN][i % S::TN];": "atomicAdd(&to[i * S::THREADS], sums[i / S::TN][i % S::TN]);",
     "slice < work.slices; ++slice": "slice < 1; ++slice",

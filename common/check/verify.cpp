@@ -260,7 +260,7 @@ std::vector<Wrong> Verifier::wrong_elements(const Elements& c, Fill fill, Verdic
 }
 
 std::vector<Pattern> Verifier::patterns_of(const std::vector<Wrong>& wrong, const Lesson* lesson) const {
-    const bool batch = w_.shape().variant.batch != Batch::one;
+    const bool batch = w_.members().size() > 1;
     // What its problems have in common is asked of the first in which there is something wrong.
     const auto end = std::find_if(wrong.begin(), wrong.end(),
                                   [&](const Wrong& x) { return x.problem != wrong.front().problem; });
@@ -323,10 +323,13 @@ void run_once(const Lesson& lesson, Workload& w, const Problem& problem, Fill fi
         throw Error(std::string(lesson.name) + " was given matrices of " + text(w.shape().variant) +
                     " and is to take " + text(lesson.variant()) + ".");
     }
+    run_once(lesson, w, problem, prepared(lesson, problem).get(), fill);
+}
+
+void run_once(const Lesson& lesson, Workload& w, const Problem& problem, const void* plan, Fill fill) {
     w.reset_c(fill);
-    const Plan plan = prepared(lesson, problem);
     cudaGetLastError();  // what happened before is not this launch's
-    launch(lesson, problem, plan.get(), nullptr);
+    launch(lesson, problem, plan, nullptr);
     if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess) {
         const bool memory = status == cudaErrorMemoryAllocation;
         throw Fault(memory ? FaultId::out_of_memory : FaultId::launch_refused,

@@ -98,6 +98,9 @@ void fail_outside(Verdict& verdict, const std::string& breach, const std::string
 void run_once(const Lesson& lesson, Workload& w, Fill fill = Fill::poison);
 /// The same with another problem in the workload's matrices.
 void run_once(const Lesson& lesson, Workload& w, const Problem& problem, Fill fill = Fill::poison);
+/// The same with a plan that the lesson's prepare() has made for it.
+void run_once(const Lesson& lesson, Workload& w, const Problem& problem, const void* plan,
+              Fill fill = Fill::poison);
 
 /// Runs the lesson, once with each of fills(), and checks C, its padding and all guard bands. Throws Error as
 /// run_once() does.

@@ -107,15 +107,19 @@ double host_bytes(const Operand& o, std::int64_t elements) {
     return (o.role == Role::in ? own + 4.0 : 2.0 * (own + 10.0)) * static_cast<double>(elements);
 }
 
+constexpr double kProblemBytes =
+    2048;  // on the host, of each problem beside its elements: more than it takes
+
 /// Refuses what does not fit, before anything is allocated.
 const Shape& fitting(const Shape& s) {
     double device = 0, host = 0;
     for (const Operand& o : operands(s.problem())) {
-        const std::int64_t all = s.begins(o).back();
+        const std::int64_t all = s.extent(o);
         device += static_cast<double>(
             Buffer::bytes(static_cast<std::size_t>(all), static_cast<std::size_t>(o.pitch), o.type));
-        host += host_bytes(o, all);
+        host += host_bytes(o, all) * (s.variant.batch == Batch::one ? 1.0 : 2.0);  // apart, and together
     }
+    host += kProblemBytes * static_cast<double>(s.batch);
     const auto fits = [&](double need, std::size_t free, const char* whose) {
         if (need <= static_cast<double>(free)) return;
         throw TooLarge("A problem of " + s.text() + " needs " + gigabytes(need) + " of " + whose +
@@ -213,8 +217,12 @@ std::vector<Shape> Shape::members() const {
 std::vector<std::int64_t> Shape::begins(const Operand& of) const {
     std::vector<std::int64_t> all;
     for (std::int64_t i = 0; i < batch; ++i) all.push_back(i * of.stride);
-    all.push_back(batch == 0 ? 0 : all.back() + elements(of.rows, of.pitch));
+    all.push_back(extent(of));
     return all;
+}
+
+std::int64_t Shape::extent(const Operand& of) const {
+    return batch == 0 ? 0 : (batch - 1) * of.stride + elements(of.rows, of.pitch);
 }
 
 std::string Shape::text() const {

@@ -101,8 +101,10 @@ struct Shape {
 
     /// The problems of a batch, each as one by itself; of one problem, that. Resolved.
     std::vector<Shape> members() const;
-    /// Where each of their matrices begins, counted in elements from the first, and, at the end, how many
-    /// elements hold them all.
+    /// How many elements hold a matrix of all problems, with what lies between them.
+    std::int64_t extent(const Operand& of) const;
+    /// Where each of their matrices begins, counted in elements from the first, and, at the end, their
+    /// extent.
     std::vector<std::int64_t> begins(const Operand& of) const;
 
     /// The same with pitches and offsets that end with whole bytes, where two elements share one.

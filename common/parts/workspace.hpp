@@ -10,19 +10,26 @@
 
 namespace gemm {
 
-/// Device memory that begins as zeros and lives as long as its owner.
+/// Device memory that lives as long as its owner, which waits for the kernels that use it: cudaFree() does.
 class Workspace {
   public:
     Workspace() = default;
-    /// Without data() where the device has no room for so many bytes. Throws CudaError for any other reason.
+    /// Nothing is written to it. data() is null if the device has no room for so many bytes, 1 or more.
+    /// Throws CudaError for any other reason.
     explicit Workspace(std::size_t bytes) {
         if (const cudaError_t status = cudaMalloc(&data_, bytes); status != cudaSuccess) {
-            (void)cudaGetLastError();  // it is told, and not the next launch's
+            (void)cudaGetLastError();  // the next launch is not to be blamed for it
             data_ = nullptr;
             if (status != cudaErrorMemoryAllocation) CUDA_CHECK(status);
-            return;
         }
-        CUDA_CHECK(cudaMemset(data_, 0, bytes));
+    }
+    /// The same, with zeros in it, for kernels on any stream.
+    static Workspace of_zeros(std::size_t bytes) {
+        Workspace made(bytes);
+        if (made.data_ == nullptr) return made;
+        CUDA_CHECK(cudaMemset(made.data_, 0, bytes));
+        CUDA_CHECK(cudaStreamSynchronize(nullptr));  // a non-blocking stream would not wait for it
+        return made;
     }
     ~Workspace() {
         if (data_ != nullptr) cudaFree(data_);

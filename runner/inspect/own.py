@@ -252,11 +252,17 @@ def _source(text: str, call: str, variant: tuple[str, str, str, str]) -> str:
 def _defining(file: Path, what: str) -> Path | None:
     """The source beside the file, or in a folder beside its own, that defines that function of the host."""
     name = re.search(r"(\w+)\s*(?:\(|$)", re.sub(r"<[^<>]*>", "", what))
-    near = [path for pattern in _SOURCES for path in (*file.parent.glob(pattern), *file.parent.glob(f"../*/{pattern}"))]
+    # Folders beside its own are searched in a repository alone: elsewhere they may be anybody's.
+    beside = any((folder / ".git").exists() for folder in file.resolve().parents[1:])
+    folders = [".", "../*"] if beside else ["."]
+    near = [path for pattern in _SOURCES for folder in folders for path in file.parent.glob(f"{folder}/{pattern}")]
     if name is None:
         return None
     for other in near[:200]:
-        text = other.read_text(encoding="utf-8", errors="replace")
+        try:
+            text = other.read_text(encoding="utf-8", errors="replace")
+        except OSError:  # a folder of that name, or a file that is not ours to read
+            continue
         if other.resolve() != file.resolve() and name[1] in text and name[1] in {f.name for f in foreign().functions(text)}:
             return other
     return None

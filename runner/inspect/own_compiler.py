@@ -146,7 +146,7 @@ class Compiler:
         return bool(found)
 
     def _declarations(self, offsets: list[int]) -> list:
-        """What is declared there without a body, outside of all functions, or the host's class that they are in."""
+        """What is declared there without a body, outside of all functions, or the class that they are in."""
         bodies = list(foreign().functions(self._text))
         outside = [at for at in offsets if not any(body.start <= at < body.end for body in bodies)]
         found = {foreign().declaration(self._text, at) or foreign().class_around(self._text, at) for at in outside}

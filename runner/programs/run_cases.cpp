@@ -41,11 +41,14 @@ Verdict judged(const Lesson& lesson, Workload& w, const CheckCase& problem, std:
         conditions.only_in_last(problem.blocks, launches_of([&] { run_once(lesson, w); }));
     const std::uint64_t before = cpu_device::steps().launches;
 #endif
+    const Problem p = w.problem(), first = earlier(p, problem.earlier);
+    Plan plan = prepared(lesson, first);
     if (problem.earlier != Earlier::nothing) {
-        run_once(lesson, w, earlier(w.problem(), problem.earlier));
+        run_once(lesson, w, first, plan.get());
         w.refill(seed);
+        if (needs_own_plan(problem.earlier)) plan = prepared(lesson, p);
     }
-    run_once(lesson, w);
+    run_once(lesson, w, p, plan.get());
     Elements c = w.download_c();
 #ifdef GEMM_CPU_DEVICE
     if (!problem.blocks.empty() && !in_last_launch(problem) && cpu_device::steps().launches - before > 1)
@@ -104,7 +107,7 @@ std::optional<Owner> find_owner(const Lesson& lesson, const Problem& p, const vo
     // Launched with other blocks than it says: where a thread is in them would be a guess.
     if (report.block != std::array<unsigned, 3>{block.x, block.y, block.z}) return std::nullopt;
     // A block's place in a grid of more dimensions is not in the report.
-    const std::optional<Owner> last = owner_of(lesson, p, problem, row, col);
+    const std::optional<Owner> last = owner_of(lesson, p, problem, p.M - 1, p.N - 1);
     if (!last || last->block.y != 0 || last->block.z != 0) return said;
 
     // The one that should have is tried first.

@@ -32,14 +32,15 @@ TEST_CASE("split-K: each k-tile of a C tile is in one slice, and slices are equa
     }
 }
 
-TEST_CASE("a workspace begins as zeros, and there is none where the device has no room") {
+TEST_CASE("a workspace can begin as zeros, and there is none where the device has no room") {
     test::device();
-    const gemm::Workspace some(4096);
+    const gemm::Workspace some = gemm::Workspace::of_zeros(4096);
     REQUIRE(some.data() != nullptr);
     std::vector<unsigned> words(1024, 1u);
     CUDA_CHECK(cudaMemcpy(words.data(), some.data(), 4096, cudaMemcpyDeviceToHost));
     CHECK(std::count(words.begin(), words.end(), 0u) == 1024);
     CHECK(gemm::Workspace().data() == nullptr);
     CHECK(gemm::Workspace(std::size_t{1} << 60).data() == nullptr);
+    CHECK(gemm::Workspace::of_zeros(std::size_t{1} << 60).data() == nullptr);
     CHECK(cudaGetLastError() == cudaSuccess);
 }

@@ -9,6 +9,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
 
@@ -307,11 +308,12 @@ def section_problems(path: Path) -> list[str]:
 
 
 def glossary_problems(root: Path) -> list[str]:
-    """Terms stand in alphabetical order, each with one sentence, and are bold on the page that their link leads to."""
+    """Terms stand in alphabetical order, each once and with one sentence, and are bold on the page that their link leads to."""
     rows = prose.tables_of(root / GLOSSARY)[0][1:]
     terms, problems = [term for term, _ in rows], []
     if terms != sorted(terms, key=str.casefold):
         problems.append(f"{GLOSSARY}: the terms are not in alphabetical order")
+    problems += [f"{GLOSSARY}: {term} is there twice" for term, other in pairwise(terms) if term == other]
     for term, text in rows:
         link = re.fullmatch(r"[^.]+(?:\.\d[^.]*)* \(\[\w+\]\(([^#)]+)#[^)]+\)\)\.", text)
         if not link:
@@ -623,6 +625,7 @@ def test_wrong_entries_of_the_glossary_are_found(tmp_path: Path) -> None:
     for rows, said in (
         ("| lane | A place ([01](01.md#a)). |\n| warp | 32 threads ([01](01.md#a)). |\n", []),
         ("| warp | 32 threads ([01](01.md#a)). |\n| lane | A place ([01](01.md#a)). |\n", ["alphabetical"]),
+        ("| lane | A place ([01](01.md#a)). |\n| lane | A thread ([01](01.md#a)). |\n", ["twice"]),
         ("| lane | A place. Of a thread ([01](01.md#a)). |\n| warp | 32 threads |\n", ["one sentence", "one sentence"]),
         ("| block | Threads ([01](01.md#a)). |\n", ["nowhere bold"]),
     ):

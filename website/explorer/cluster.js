@@ -24,7 +24,7 @@ export const boxes = kept((/** @type {Block} */ block) => {
   const { arrays, copies, events } = block.raw;
   /** @type {Map<number, Box>} */
   const found = new Map();
-  /** @type {Map<number, Box>} the last of each place */
+  /** @type {Map<string, Box>} the last of each place */
   const last = new Map();
   for (const [index, event] of events.entries()) {
     if (Array.isArray(event)) continue;
@@ -35,7 +35,8 @@ export const boxes = kept((/** @type {Block} */ block) => {
     const copy = event.e === "box" ? copies[event.copy ?? -1] : undefined;
     if (!copy || copy.barrier === null || copy.array === null) continue;
     const matrix = arrays[copy.array].name;
-    const before = last.get(copy.offset);
+    const place = `${matrix} ${copy.offset}`;
+    const before = last.get(place);
     const step = block.stepOf(index);
     if (before) before.gone = step;
     const box = {
@@ -43,7 +44,7 @@ export const boxes = kept((/** @type {Block} */ block) => {
       turn: before ? before.turn + 1 : 0, rank: copy.rank, asked: step, landed: Infinity, gone: Infinity,
     };
     found.set(event.copy ?? -1, box);
-    last.set(copy.offset, box);
+    last.set(place, box);
   }
   return [...found.values()];
 });
@@ -74,9 +75,6 @@ export function members(data, chosen) {
 /** @param {string} words B[0–63][64–127], which may be broken between its brackets */
 const broken = (words) => words.split(/(?<=\])/).flatMap((part) => [el("span", {}, part), el("wbr")]);
 
-/** @type {Record<Standing, string>} */
-const SAID = { "in flight": "in flight", arrives: "arrives", there: "there" };
-
 /**
  * A block's stages: a row a stage, a cell a place in it.
  * @param {Block} block @param {number} step @param {(rank: number) => string} named
@@ -92,7 +90,7 @@ function stages(block, step, named) {
       if (!box || !now) return el("td", { class: "place", "data-standing": "empty" }, here[0].matrix, el("small", {}, "empty"));
       const foreign = box.rank !== block.raw.rank;
       return el("td", { class: `place${foreign ? " foreign" : ""}`, "data-standing": now, title: box.words },
-        broken(box.words), el("small", {}, SAID[now], foreign && [el("br"), el("span", {}, `from ${named(box.rank).replace("block ", "")}`)]));
+        broken(box.words), el("small", {}, now, foreign && [el("br"), el("span", {}, `from ${named(box.rank).replace("block ", "")}`)]));
     });
     return el("tr", {}, el("th", { scope: "row" }, block.raw.mbarriers[barrier]?.name ?? `mbarrier ${barrier}`), cells);
   });
@@ -118,11 +116,20 @@ function multicast(blocks, step, named) {
   const own = blocks.flatMap((block) => boxes(block).filter((box) => standing(box, step) === "arrives").map((box) => `${box.words} ${box.rank} ${box.turn}`));
   const several = [...new Set(own)].map((key) => found.get(key)).filter((one) => one && one.where.length > 1);
   if (!several.length) return "Nothing that arrives in this step goes to more than one block.";
-  const asked = new Set(several.map((one) => named(one?.box.rank ?? 0)));
-  const words = several.map((one) => one?.box.words).join(", ");
-  const all = blocks.length === 2 ? "both blocks" : `all ${blocks.length} blocks`;
-  return `${words}: ${counted(several.length, "request")} by ${[...asked].join(" and ")}, ${several.length > 1 ? "each of which arrives" : "which arrives"} in ${all}. ` +
-    "Memory is read once for them.";
+  /** @type {Map<string, {words: string[], asked: Set<string>}>} by the blocks in which they arrive */
+  const together = new Map();
+  for (const one of several) {
+    if (!one) continue;
+    const all = blocks.length === 2 ? "both blocks" : `all ${blocks.length} blocks`;
+    const where = one.where.length === blocks.length ? all : one.where.join(" and ");
+    const group = together.get(where) ?? { words: [], asked: new Set() };
+    group.words.push(one.box.words);
+    group.asked.add(named(one.box.rank));
+    together.set(where, group);
+  }
+  const said = [...together].map(([where, { words, asked }]) =>
+    `${words.join(", ")}: ${counted(words.length, "request")} by ${[...asked].join(" and ")}, ${words.length > 1 ? "each of which arrives" : "which arrives"} in ${where}.`);
+  return `${said.join(" ")} Memory is read once for them.`;
 }
 
 /** @param {HTMLElement} element @param {Data} data @param {State} state */

@@ -111,21 +111,23 @@ struct TensorMap {
     operator const CUtensorMap*() const { return map; }
     operator const CUtensorMap&() const { return *map; }
 };
-/// For --call: a map of a matrix whose rows lie one behind the other, and of a box of it, in elements. Ends
-/// the launch where the driver would refuse it.
+/// For --call: a map of a matrix, and of a box of it, in elements. pitch: from a row to the next; 0: no
+/// padding. Ends the launch where the driver would refuse it.
 template <class Element>
 TensorMap tensor_map(Element* matrix, int rows, int columns, int box_rows, int box_columns,
-                     int swizzle_bytes = 128) {
+                     int swizzle_bytes = 128, long long pitch = 0) {
     static_assert(sizeof(Element) == 4 || sizeof(Element) == 2);
     const auto type = sizeof(Element) == 4                     ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
                       : std::is_same_v<Element, __nv_bfloat16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
                                                                : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    if (swizzle_bytes != 0 && swizzle_bytes != 32 && swizzle_bytes != 64 && swizzle_bytes != 128)
+        trap({"tensor_map() takes a swizzle of 0, 32, 64 or 128 bytes", "--call", 1});
     const auto swizzle = swizzle_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
                          : swizzle_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
                          : swizzle_bytes == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
                                                : CU_TENSOR_MAP_SWIZZLE_NONE;
     const cuuint64_t sizes[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
-    const cuuint64_t strides[] = {sizes[0] * sizeof(Element)};
+    const cuuint64_t strides[] = {(pitch == 0 ? sizes[0] : static_cast<cuuint64_t>(pitch)) * sizeof(Element)};
     const cuuint32_t box[] = {static_cast<cuuint32_t>(box_columns), static_cast<cuuint32_t>(box_rows)},
                      steps[] = {1, 1};
     static CUtensorMap maps[16];  // as many as a call has at most

@@ -1,7 +1,7 @@
 // Intrinsics that CUDA sources use and this course does not (CUDA Math API Reference Manual: "Single
 // Precision Intrinsics", "Integer Intrinsics", "Type Casting Intrinsics", "SIMD Intrinsics"; CUDA C++
 // Programming Guide, "Warp Reduce Functions", "Time Function"). Those that may be a few ulp off on a GPU are
-// rounded once.
+// the host's.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -137,8 +137,11 @@ CPU_DEVICE_CONVERT(__uint2float_rn, unsigned, float)
 CPU_DEVICE_CONVERT(__ll2float_rn, long long, float)
 CPU_DEVICE_CONVERT(__double2float_rn, double, float)
 CPU_DEVICE_CONVERT(__int2double_rn, int, double)
-CPU_DEVICE_CONVERT(__double2int_rz, double, int)
 #undef CPU_DEVICE_CONVERT
+inline int __double2int_rz(double x) {
+    if (!(x == x)) return 0;
+    return x >= 2147483647.0 ? 2147483647 : x <= -2147483648.0 ? -2147483647 - 1 : static_cast<int>(x);
+}
 inline int __float2int_rd(float x) {
     return ::cpu_device::int_of(floorf(x));
 }

@@ -30,9 +30,10 @@ using nv_half2 = __half2;
         return T2(name(first.x, second.x), name(first.y, second.y));               \
     }
 // 1 and 0 of a pair; whether it holds of both.
-#define CPU_DEVICE_COMPARE(T, T2, relation, op)                                                        \
+#define CPU_DEVICE_COMPARE(T, T2, relation, holds)                                                     \
     __forceinline__ bool __h##relation(T a, T b) {                                                     \
-        return static_cast<float>(a) op static_cast<float>(b);                                         \
+        const auto x = static_cast<float>(a), y = static_cast<float>(b);                               \
+        return holds;                                                                                  \
     }                                                                                                  \
     __forceinline__ T2 __h##relation##2(T2 a, T2 b) {                                                  \
         return T2(T(__h##relation(a.x, b.x) ? 1.0f : 0.0f), T(__h##relation(a.y, b.y) ? 1.0f : 0.0f)); \
@@ -60,12 +61,12 @@ using nv_half2 = __half2;
     CPU_DEVICE_OF_TWO(T, T2, __hdiv, __h2div, static_cast<double>(a) / static_cast<double>(b)) \
     CPU_DEVICE_OF_TWO(T, T2, __hmax, __hmax2, fmaxf(a, b))                                     \
     CPU_DEVICE_OF_TWO(T, T2, __hmin, __hmin2, fminf(a, b))                                     \
-    CPU_DEVICE_COMPARE(T, T2, eq, ==)                                                          \
-    CPU_DEVICE_COMPARE(T, T2, ne, !=)                                                          \
-    CPU_DEVICE_COMPARE(T, T2, lt, <)                                                           \
-    CPU_DEVICE_COMPARE(T, T2, le, <=)                                                          \
-    CPU_DEVICE_COMPARE(T, T2, gt, >)                                                           \
-    CPU_DEVICE_COMPARE(T, T2, ge, >=)                                                          \
+    CPU_DEVICE_COMPARE(T, T2, eq, x == y)                                                      \
+    CPU_DEVICE_COMPARE(T, T2, ne, x<y || x> y)                                                 \
+    CPU_DEVICE_COMPARE(T, T2, lt, x < y)                                                       \
+    CPU_DEVICE_COMPARE(T, T2, le, x <= y)                                                      \
+    CPU_DEVICE_COMPARE(T, T2, gt, x > y)                                                       \
+    CPU_DEVICE_COMPARE(T, T2, ge, x >= y)                                                      \
     CPU_DEVICE_PAIRS(T2, +)                                                                    \
     CPU_DEVICE_PAIRS(T2, -)                                                                    \
     CPU_DEVICE_PAIRS(T2, *)                                                                    \
@@ -131,7 +132,8 @@ __forceinline__ __nv_bfloat16 __hsub(__nv_bfloat16 a, __nv_bfloat16 b) {
 __forceinline__ __nv_bfloat16 __hmul(__nv_bfloat16 a, __nv_bfloat16 b) {
     return a * b;
 }
-/// The product is exact in double, and of the sum all that decides how it rounds to 16 bits.
+/// The product is exact in double. The sum is rounded twice, which shows only where the first rounding hits a
+/// tie of the second.
 __forceinline__ __nv_bfloat16 __hfma(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c) {
     return __nv_bfloat16(static_cast<double>(static_cast<float>(a)) *
                              static_cast<double>(static_cast<float>(b)) +

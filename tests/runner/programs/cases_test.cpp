@@ -367,8 +367,8 @@ TEST_CASE("cases: the JSON of a case") {
     std::vector<std::string> keys;
     for (const auto& [key, value] : json.items()) keys.push_back(key);
     REQUIRE(keys == std::vector<std::string>{"id", "what", "m", "n", "k", "lda", "ldb", "ldc", "operands",
-                                             "alpha", "beta", "variant", "seed", "schedule", "passed",
-                                             "error", "verdict", "findings"});
+                                             "alpha", "beta", "variant", "batch", "seed", "schedule",
+                                             "passed", "error", "verdict", "findings"});
     REQUIRE(json.at("passed") == false);
     REQUIRE(json.at("seed") == test::seed());
     REQUIRE(json.at("verdict").at("passed") == false);
