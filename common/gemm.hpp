@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace gemm {
 
@@ -24,8 +25,9 @@ enum class Layout { nn, nt, tn, tt };
 /// 0.044715·x³))) (Hendrycks, Gimpel: "Gaussian Error Linear Units", arXiv:1606.08415, §2).
 enum class Activation { none, gelu };
 
-/// How many problems there are, and how they are found: one, or a batch of them that lie at equal distances.
-enum class Batch { one, strided };
+/// How many problems there are, and how they are found: one; a batch of one size, at equal distances; or a
+/// batch in which each has its own sizes, pitches and addresses.
+enum class Batch { one, strided, grouped };
 
 /// What of a problem is neither size nor data. Its canonical text ("bf16", "bf16.nt", "bf16.strided",
 /// "bf16+bias+gelu"), which options, results, charts and messages share, is made and read in
@@ -58,6 +60,19 @@ constexpr Variant of_type(DType type, Layout layout = Layout::nn) {
     return {type, type, type, layout};
 }
 
+/// A problem of a grouped batch. What it does not have is the same for all of them, as in Problem.
+struct Group {
+    std::int64_t M = 0, N = 0, K = 0;
+    const void* A = nullptr;
+    std::int64_t lda = 0;
+    const void* B = nullptr;
+    std::int64_t ldb = 0;
+    void* C = nullptr;
+    std::int64_t ldc = 0;
+    void* D = nullptr;
+    std::int64_t ldd = 0;
+};
+
 /// C = alpha·op(A)·op(B) + beta·C, with op(A) M×K, op(B) K×N and C M×N, all row-major in device memory; op
 /// transposes where the variant's layout says so.
 /// Row pitches are in elements: lda ≥ K (≥ M where A is transposed), ldb ≥ N (≥ K), ldc ≥ N; what lies
@@ -85,10 +100,14 @@ struct Problem {
     std::int64_t ldr = 0;
     void* D = nullptr;  // M×N; only written
     std::int64_t ldd = 0;
-    // Of a strided batch: `batch` ≥ 0 problems of these sizes, pitches and scalars, and how many elements it
-    // is from where a problem's matrix begins to where the next one's does: at least rows · pitch.
+    // Of a batch: `batch` ≥ 0 problems, all with these scalars. A strided one's have these sizes and pitches,
+    // and so many elements lie between the beginnings of a problem's matrix and of the next one's: at least
+    // rows · pitch.
     std::int64_t batch = 1;
     std::int64_t stride_a = 0, stride_b = 0, stride_c = 0, stride_d = 0;
+    // Of a grouped batch: its problems, `batch` of them, in host memory. M, N, K and the pitches above are
+    // then the largest of theirs, and A, B, C and D are where the first one's are.
+    std::vector<Group> groups = {};
 };
 
 /// The part of the problem that one block works on at a time: BM×BN elements of C, BK steps along K per

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from pathlib import Path
 
 from matplotlib.patches import Rectangle
@@ -13,13 +12,11 @@ from plots.style import DARK, GREY, INK, LIGHT, PALE, WIDTH, new_figure, save, s
 from runner.core.reports import Results
 from runner.core.results import Key, UserError, key_of, lessons, rows_of
 
-Shape = tuple[int, int, int, int]  # M, N, K and how many there are of it
 
-
-def _shape_label(shape: Shape) -> str:
-    *sides, batch = shape
-    count = f"{batch} · " if batch != 1 else ""
-    return count + (f"{sides[0]}³" if len(set(sides)) == 1 else "{}\n×{}\n×{}".format(*sides))
+def _shape_label(key: Key) -> str:
+    count, dot, _ = key.shape.rpartition(" · ")
+    sides = key.m, key.n, key.k
+    return count + dot.replace(" · ", " ·\n") + (f"{key.m}³" if len(set(sides)) == 1 else "{}\n×{}\n×{}".format(*sides))
 
 
 def _cell_text(value: float | None) -> str:
@@ -46,13 +43,13 @@ def draw(results: Results, out_stem: Path, order: Sequence[str] | None = None) -
     if not keys:
         raise UserError("These results hold no run of any lesson; verify with ./gemm chart.")
     rows = rows_of(sorted(keys, key=lambda key: names.index(key.lesson)))
-    shapes = sorted({key[2:] for key in keys}, key=lambda shape: (prod(shape), shape))
+    shapes = sorted({key._replace(lesson="", variant="") for key in keys}, key=lambda shape: (shape.flop, shape))
     on_cpu = results["device"]["kind"] == "cpu"
 
     left, cell, high = 0.33 + 0.127 * max(map(len, rows.values())), 0.95, 0.56  # inches
     width = max(WIDTH, left + cell * len(shapes) + 0.15)
     cell = min((width - left - 0.15) / len(shapes), 1.6)
-    top, foot = (2.35 if any(len(set(shape[:3])) > 1 for shape in shapes) else 1.85), 1.05
+    top, foot = (2.35 if any(len({shape.m, shape.n, shape.k}) > 1 for shape in shapes) else 1.85), 1.05
     height = top + high * len(rows) + foot
     with style():
         figure = new_figure(height, width)
@@ -65,7 +62,7 @@ def draw(results: Results, out_stem: Path, order: Sequence[str] | None = None) -
             middle = top + high * (y + 0.5)
             axes.text(left - 0.12, middle, name, ha="right", va="center_baseline")
             for x, shape in enumerate(shapes):
-                key = Key(*row, *shape)
+                key = shape._replace(lesson=row[0], variant=row[1])
                 bad, ran = key in wrong, key in cells
                 corner = (left + cell * x + 0.03, top + high * y + 0.03)
                 face = DARK if bad else PALE if ran else "white"

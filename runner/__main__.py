@@ -34,7 +34,8 @@ app = typer.Typer(
 LESSONS = typer.Argument(None, metavar="LESSON", help="Number or name of a lesson: 05 or 01_naive.")
 LESSON = typer.Argument(..., metavar="LESSON", help="Number or name of a lesson: 05 or 01_naive.")
 HUNT = typer.Option(False, "--hunt", help="Use the lesson's bug hunt instead of its exercise.")
-BATCH = typer.Option(None, help="How many problems, of a variant that is a batch (3).")
+BATCH = typer.Option(None, help="How many problems, of a variant that is a batch (3, or 4 that are grouped).")
+GROUPS = typer.Option(None, help="Of a grouped batch: MxNxK of each problem, 100x77x51,1x1x1.")
 VARIANT = typer.Option(None, help="Types and layout that the lesson offers: bf16, bf16.nt; by default its first.")
 DTYPE = typer.Option(None, help="Short for one type for A, B and C: fp32, bf16 or fp16.")
 MINE = typer.Option(False, "--mine", help="Use your file in exercises/ instead of the lesson's kernel.")
@@ -110,6 +111,7 @@ def run_command(
     ldr: Optional[str] = typer.Option(None, help="Row pitch of the residual, where the lesson has one."),
     ldd: Optional[str] = typer.Option(None, help="Row pitch of D, where the lesson has one."),
     batch: Optional[str] = BATCH,
+    groups: Optional[str] = GROUPS,
     stride_a: Optional[str] = typer.Option(None, help="Elements from one A of a batch to the next."),
     stride_b: Optional[str] = typer.Option(None, help="Elements from one B of a batch to the next."),
     stride_c: Optional[str] = typer.Option(None, help="Elements from one C of a batch to the next."),
@@ -132,7 +134,7 @@ def run_command(
     sizes = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "seed": seed, "schedule": schedule}
     sizes |= {"rounds": rounds, "device": device, "lds": lds, "ldr": ldr, "ldd": ldd, "batch": batch}
     sizes |= {"stride-a": stride_a, "stride-b": stride_b, "stride-c": stride_c, "stride-d": stride_d}
-    return lesson.run(name, sizes, {"alpha": alpha, "beta": beta}, variant, dtype, like, verify_only, as_json)
+    return lesson.run(name, sizes, {"alpha": alpha, "beta": beta}, variant, dtype, like, verify_only, as_json, groups)
 
 
 def _foreign(name: str) -> bool:
@@ -174,6 +176,7 @@ def inspect_command(
     ldb: Optional[str] = _LDB,
     ldc: Optional[str] = _LDC,
     batch: Optional[str] = BATCH,
+    groups: Optional[str] = GROUPS,
     blocks: Optional[str] = typer.Option(None, help="How many blocks to trace, spread over the grid; or all."),
     alpha: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
     beta: Optional[str] = typer.Option(None, help="C = alpha A B + beta C."),
@@ -219,7 +222,8 @@ def inspect_command(
         raise UserError("--json gives all that was counted and draws nothing; leave --line, --array and --plot out.")
     foreign = _foreign(chosen[0])
     request = inspection.parse(
-        {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "batch": batch, "seed": seed, "schedule": schedule},
+        {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "batch": batch, "groups": groups, "seed": seed}
+        | {"schedule": schedule},
         {"alpha": alpha, "beta": beta},
         blocks,
         like,
@@ -239,7 +243,7 @@ def inspect_command(
         from runner.learn import course
         from runner.learn.mine import inspect_mine
 
-        options = (m, n, k, lda, ldb, ldc, batch, blocks, alpha, beta, variant, dtype, seed, schedule, like)
+        options = (m, n, k, lda, ldb, ldc, batch, groups, blocks, alpha, beta, variant, dtype, seed, schedule, like)
         asked = request if any(option is not None for option in options) else None
         task = course.find(chosen[0], hunt)
         return inspect_mine(task, asked, line, array, as_json, file, drawing.accesses if plot else None)
@@ -258,6 +262,7 @@ def explore_command(
     ldb: Optional[str] = _LDB,
     ldc: Optional[str] = _LDC,
     batch: Optional[str] = BATCH,
+    groups: Optional[str] = GROUPS,
     blocks: Optional[str] = typer.Option(None, help="How many blocks to trace, spread over the grid; or all."),
     variant: Optional[str] = VARIANT,
     seed: Optional[str] = typer.Option(None, help="Seed of the random inputs; fresh by default."),
@@ -275,7 +280,7 @@ def explore_command(
     from website import explore, serving
 
     known = (call, sums, multiples, sizes, beta_reads_c, include, define)
-    sizes_of = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "batch": batch, "seed": seed}
+    sizes_of = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "batch": batch, "groups": groups, "seed": seed}
     if _foreign(name):
         from runner.inspect import inspection
         from runner.inspect.own import Options

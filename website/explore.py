@@ -84,7 +84,7 @@ class Asked:
 
     lesson: str
     task: Task | None
-    sizes: Mapping[str, str | None]  # m, n, k, seed as typed
+    sizes: Mapping[str, str | None]  # m, n, k, groups, seed as typed
     blocks: str | None
     variant: str | None
 
@@ -158,7 +158,8 @@ def traced(asked: Asked) -> tuple[Payload, int]:
     folder = build(_CPU, doctor.provide(_CPU), [*tracer, *targets([asked.lesson])])
     descriptor = described(folder, asked.lesson)
     given = {key: text for key, text in asked.sizes.items() if text is not None}
-    request = inspection.parse({**shape(descriptor), **given}, {}, asked.blocks, None, None, asked.variant)
+    usual = {} if "groups" in given else shape(descriptor)
+    request = inspection.parse({**usual, **given}, {}, asked.blocks, None, None, asked.variant)
     inspection.refuse_if_long(request, descriptor.tile)
     if request.m * request.n * request.k == 0:
         raise UserError(f"There is nothing to see at {request.shape}; choose sizes of 1 or more.")

@@ -21,6 +21,8 @@ class Timed(TypedDict):
     n: int
     k: int
     batch: int  # how many problems
+    groups: list[list[int]]  # M, N, K of each, where they differ
+    shape: str  # the same in words: "64 · 1024×1024×1024"
     ms: float
     tflops: float
     baseline: str
@@ -68,6 +70,7 @@ def _runs(results: Results, names: list[str]) -> list[Timed]:
     return [
         {
             **key_of(run)._asdict(),  # type: ignore[typeddict-item]
+            "shape": key_of(run).shape,
             "ms": run["ms_median"],
             "tflops": run["tflops"],
             "baseline": run["baseline"],

@@ -10,6 +10,41 @@ namespace {
 
 constexpr std::array<const char*, kOperandIds.size()> kStrideNames{
     "stride_a", "stride_b", "stride_c", nullptr, nullptr, nullptr, "stride_d"};
+constexpr std::int64_t kGroupBytes = 256;  // to a multiple of which a group's matrix is rounded up
+
+/// Puts the address of a matrix into a problem or a group. Whether a batch may have such a matrix.
+template <class Addresses>
+bool put_address(Addresses& p, OperandId id, void* at) {
+    if (id == OperandId::A) {
+        p.A = at;
+    } else if (id == OperandId::B) {
+        p.B = at;
+    } else if (id == OperandId::C) {
+        p.C = at;
+    } else if (id == OperandId::D) {
+        p.D = at;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void* behind(void* data, DType type, std::int64_t elements) {
+    const std::size_t bytes = bytes_of(type, static_cast<std::size_t>(elements));
+    return data == nullptr ? nullptr : static_cast<std::byte*>(data) + bytes;
+}
+
+/// The sum of of(M, N, K) over all problems.
+template <class Of>
+double over_problems(const Problem& p, const Of& of) {
+    const auto one = [&](const auto& sizes) {
+        return of(static_cast<double>(sizes.M), static_cast<double>(sizes.N), static_cast<double>(sizes.K));
+    };
+    if (p.variant.batch != Batch::grouped) return static_cast<double>(p.batch) * one(p);
+    double sum = 0;
+    for (const Group& g : p.groups) sum += one(g);
+    return sum;
+}
 
 }  // namespace
 
@@ -42,7 +77,7 @@ std::vector<Operand> operands(const Problem& p) {
         all.push_back(
             {OperandId::D, "D", Role::out, *v.D, p.M, p.N, p.ldd, p.D, p.ldd, 1, "N", "ldd", "the contract"});
     }
-    if (v.batch != Batch::one) {
+    if (v.batch == Batch::strided) {
         for (Operand& o : all) {
             o.stride = *stride_in(p, o.id);
             o.stride_name = kStrideNames[place_of(o.id)];
@@ -57,22 +92,53 @@ std::vector<Problem> members(const Problem& p) {
     first.variant.batch = Batch::one;
     first.batch = 1;
     first.stride_a = first.stride_b = first.stride_c = first.stride_d = 0;
-    const std::vector<Operand> all = operands(p);
+    first.groups.clear();
     std::vector<Problem> found;
+    for (const Group& g : p.groups) {
+        Problem& one = found.emplace_back(first);
+        one.M = g.M, one.N = g.N, one.K = g.K;
+        one.A = g.A, one.B = g.B, one.C = g.C, one.D = g.D;
+        one.lda = g.lda, one.ldb = g.ldb, one.ldc = g.ldc, one.ldd = g.ldd;
+    }
+    if (p.variant.batch == Batch::grouped) return found;
+    const std::vector<Operand> all = operands(p);
     for (std::int64_t i = 0; i < p.batch; ++i) {
         std::vector<void*> data;
-        for (const Operand& o : all) {
-            const std::size_t behind = bytes_of(o.type, static_cast<std::size_t>(i * o.stride));
-            data.push_back(o.data == nullptr ? nullptr : static_cast<std::byte*>(o.data) + behind);
-        }
+        for (const Operand& o : all) data.push_back(behind(o.data, o.type, i * o.stride));
         found.push_back(over(first, data));
     }
     return found;
 }
 
+std::vector<std::int64_t> begins(const Problem& p, OperandId id) {
+    const auto matrix = [&](const Problem& of) {
+        const std::vector<Operand> all = operands(of);
+        return *std::find_if(all.begin(), all.end(), [&](const Operand& o) { return o.id == id; });
+    };
+    std::vector<std::int64_t> found;
+    std::int64_t end = 0;
+    if (p.variant.batch == Batch::grouped) {
+        for (const Problem& one : members(p)) {
+            const Operand o = matrix(one);
+            const std::int64_t whole = kGroupBytes * 8 / info(o.type).bits;
+            found.push_back(end);
+            end += ceil_div(std::max<std::int64_t>(o.size(), 1), whole) * whole;
+        }
+    } else {
+        const Operand o = matrix(p);
+        for (std::int64_t i = 0; i < p.batch; ++i) found.push_back(i * o.stride);
+        if (p.batch > 0) end = found.back() + o.size();
+    }
+    found.push_back(end);
+    return found;
+}
+
 double flop_of(const Problem& p) {
-    return 2.0 * static_cast<double>(p.batch) * static_cast<double>(p.M) * static_cast<double>(p.N) *
-           static_cast<double>(p.K);
+    return over_problems(p, [](double M, double N, double K) { return 2.0 * M * N * K; });
+}
+
+double elements_of(const Problem& p) {
+    return over_problems(p, [](double M, double N, double) { return M * N; });
 }
 
 const Operand& result_of(const std::vector<Operand>& all) {
@@ -83,28 +149,17 @@ Problem over(Problem p, std::span<void* const> data) {
     std::size_t next = 0;
     for (const Operand& o : operands(p)) {
         void* const at = data[next++];
-        switch (o.id) {
-            case OperandId::A:
-                p.A = at;
-                break;
-            case OperandId::B:
-                p.B = at;
-                break;
-            case OperandId::C:
-                p.C = at;
-                break;
-            case OperandId::scales:
-                p.scales = at;
-                break;
-            case OperandId::bias:
-                p.bias = at;
-                break;
-            case OperandId::residual:
-                p.residual = at;
-                break;
-            case OperandId::D:
-                p.D = at;
-                break;
+        if (put_address(p, o.id, at)) {
+            const std::vector<std::int64_t> places =
+                p.groups.empty() ? std::vector<std::int64_t>{} : begins(p, o.id);
+            for (std::size_t i = 0; i < p.groups.size(); ++i)
+                put_address(p.groups[i], o.id, behind(at, o.type, places[i]));
+        } else if (o.id == OperandId::scales) {
+            p.scales = at;
+        } else if (o.id == OperandId::bias) {
+            p.bias = at;
+        } else {
+            p.residual = at;
         }
     }
     return p;

@@ -40,24 +40,31 @@ struct Operand {
     const char* width;       // what its columns are: "K"
     const char* pitch_name;  // "lda"; null of one that is a row of N elements
     const char* unread;      // why what it holds must not be read: "beta = 0"; "" where it may be
-    // Of a batch: from this problem's to the next one's, in elements, and "stride_a".
+    // Of a strided batch: from this problem's to the next one's, in elements, and "stride_a".
     std::int64_t stride = 0;
     const char* stride_name = nullptr;
 
     std::int64_t size() const { return rows * pitch; }
 };
 
-/// Those of a problem, in the order of their ids; of a batch, those of its first.
+/// Those of a problem, in the order of their ids; of a strided batch, those of its first, and of a grouped
+/// one as large as the largest.
 std::vector<Operand> operands(const Problem& p);
 /// The problems of a batch, each as one by itself; of one problem, that.
 std::vector<Problem> members(const Problem& p);
+/// Where each of their matrices begins in a piece of memory for all of them, counted in elements from the
+/// first, and, at the end, how many elements it has. Of a grouped batch each has a place of its own, also one
+/// without elements, which begins at a multiple of 256 bytes, as what cudaMalloc returns.
+std::vector<std::int64_t> begins(const Problem& p, OperandId id);
 /// Floating-point operations of all its products: 2·M·N·K each, whatever is fused.
 double flop_of(const Problem& p);
+/// Elements of all its results.
+double elements_of(const Problem& p);
 /// The one among them that is written.
 const Operand& result_of(const std::vector<Operand>& all);
 
 /// The problem with its matrices, or those of a batch's first problem, at these addresses, in the order of
-/// operands().
+/// operands(); a batch's others are where begins() says.
 Problem over(Problem p, std::span<void* const> data);
 
 /// Where a problem, or a shape, keeps a matrix's pitch; null of one that has none.
@@ -82,7 +89,25 @@ std::int64_t* pitch_in(Pitches& p, OperandId id) {
     return nullptr;
 }
 
-/// The same of what lies between the matrices of a batch's problems; null of one that no batch has.
+inline std::int64_t* pitch_in(Group& g, OperandId id) {
+    switch (id) {
+        case OperandId::A:
+            return &g.lda;
+        case OperandId::B:
+            return &g.ldb;
+        case OperandId::C:
+            return &g.ldc;
+        case OperandId::D:
+            return &g.ldd;
+        case OperandId::scales:
+        case OperandId::bias:
+        case OperandId::residual:
+            break;
+    }
+    return nullptr;
+}
+
+/// The same of what lies between the matrices of a strided batch's problems; null of one that no batch has.
 template <class Strides>
 auto stride_in(Strides& p, OperandId id) -> decltype(&p.stride_a) {
     switch (id) {

@@ -13,8 +13,8 @@
 namespace gemm {
 namespace {
 
-constexpr std::array kLayouts{"nn", "nt", "tn", "tt"};  // in the order of Layout
-constexpr std::array kBatches{"", "strided"};           // in the order of Batch
+constexpr std::array kLayouts{"nn", "nt", "tn", "tt"};    // in the order of Layout
+constexpr std::array kBatches{"", "strided", "grouped"};  // in the order of Batch
 
 std::vector<std::string> split(const std::string& text, char separator) {
     std::vector<std::string> parts(1);

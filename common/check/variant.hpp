@@ -23,7 +23,7 @@ Accumulator accumulator(const Variant& variant);
 
 /// "bf16": A, B and C of that type, nothing transposed. "bf16.nt": with B transposed. "bf16_fp32": A and B
 /// BF16, C FP32; "fp32_bf16_fp32": a type each. "int4g128.bf16": B INT4 with a scale for each 128 steps along
-/// K, the rest BF16. "bf16.strided", "bf16.nt.strided": a batch. Behind that, in the order in which it is
+/// K, the rest BF16. "bf16.strided", "bf16.nt.grouped": a batch. Behind that, in the order in which it is
 /// computed, what is fused: "bf16+bias+gelu", "bf16+residual+to_fp32" (a D of FP32).
 std::string text(const Variant& variant);
 /// The variant of that text; nothing where it is not what text() makes of one, or nothing adds its products
@@ -33,9 +33,10 @@ std::optional<Variant> variant_named(const std::string& text);
 /// in one sentence, for what names nothing, and where both are given.
 std::optional<Variant> variant_option(const std::string& variant, const std::string& dtype);
 
-/// How many problems a batch has, where nobody says it; of one problem, 1.
+/// How many problems a batch has, where nobody says it; of one problem, 1. Of a grouped one so many that
+/// Shape::resolved() comes to each kind of group.
 inline std::int64_t usual_batch(const Variant& variant) {
-    return variant.batch == Batch::one ? 1 : 3;
+    return variant.batch == Batch::one ? 1 : variant.batch == Batch::strided ? 3 : 4;
 }
 
 /// Whether the lesson takes the variant.

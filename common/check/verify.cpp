@@ -199,9 +199,8 @@ void hold_against_whole(const WholeMatrix& whole, const Shape& s, const Elements
 }  // namespace
 
 bool Verifier::wants_whole(const Shape& s) {
-    const double elements =
-        static_cast<double>(s.batch) * static_cast<double>(s.M) * static_cast<double>(s.N);
-    return elements * static_cast<double>(std::max<std::int64_t>(s.K, 1)) > static_cast<double>(kFullWork);
+    const Problem p = s.problem();
+    return std::max(flop_of(p) / 2.0, elements_of(p)) > static_cast<double>(kFullWork);
 }
 
 std::optional<Owner> owner_of(const Lesson& lesson, const Problem& p, std::int64_t problem, std::int64_t row,

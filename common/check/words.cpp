@@ -208,7 +208,9 @@ std::string failure_text(const Verdict& v, const std::string& name, const Shape&
         case FailureId::padding:
             return name + " wrote into the padding of " + result_of(operands(shape.problem())).name + " at " +
                    problem + ": " + where_text(v.first.value()) + " of pitch " +
-                   std::to_string(shape.result_pitch()) + ".";
+                   std::to_string(shape.members()[static_cast<std::size_t>(v.first->problem.value_or(0))]
+                                      .result_pitch()) +
+                   ".";
         case FailureId::outside:
             return name + " at " + problem + ": " + v.breach;
     }

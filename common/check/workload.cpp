@@ -17,6 +17,8 @@ namespace gemm {
 namespace {
 
 constexpr std::int64_t kMostElements = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMostGroups = std::int64_t{1} << 20;
+constexpr std::size_t kMostGroupsNamed = 8;  // in text()
 
 std::int64_t elements(std::int64_t rows, std::int64_t pitch) {
     std::int64_t count = 0, bytes = 0;
@@ -136,6 +138,72 @@ const Shape& fitting(const Shape& s) {
     return s;
 }
 
+/// "1000×77×513".
+template <class Sizes>
+std::string sizes_text(const Sizes& s) {
+    return std::to_string(s.M) + "×" + std::to_string(s.N) + "×" + std::to_string(s.K);
+}
+
+/// The problem of that number in a grouped batch of which nobody says more than M, N and K.
+Group usual_group(const Shape& s, std::int64_t number) {
+    switch (number % 4) {
+        case 0:
+            return {.M = s.M, .N = s.N, .K = s.K};
+        case 1:
+            return {.M = ceil_div(s.M, 2), .N = ceil_div(s.N, 2), .K = ceil_div(s.K, 2)};
+        case 2:
+            return {.M = 0, .N = s.N, .K = s.K};
+        default:
+            return {.M = std::min<std::int64_t>(s.M, 1),
+                    .N = std::min<std::int64_t>(s.N, 1),
+                    .K = std::min<std::int64_t>(s.K, 1)};
+    }
+}
+
+/// The sizes of all groups, where they are not given, and the largest of them as the shape's.
+void size_groups(Shape& s) {
+    if (s.groups.empty()) {
+        if (s.batch > kMostGroups)
+            throw Error("A grouped batch has at most " + std::to_string(kMostGroups) + " problems, and not " +
+                        std::to_string(s.batch) + ".");
+        for (std::int64_t i = 0; i < s.batch; ++i) s.groups.push_back(usual_group(s, i));
+        return;
+    }
+    if (s.stored != Stored::whole && s.groups.size() > 1)
+        throw Error("Of several groups, matrices are stored in whole.");
+    s.batch = static_cast<std::int64_t>(s.groups.size());
+    for (std::int64_t Group::*size : {&Group::M, &Group::N, &Group::K}) {
+        std::int64_t& largest = size == &Group::M ? s.M : size == &Group::N ? s.N : s.K;
+        largest = 0;
+        for (const Group& g : s.groups) {
+            if (g.*size < 0)
+                throw Error("Sizes of a group must not be negative, as in " + sizes_text(g) + ".");
+            largest = std::max(largest, g.*size);
+        }
+    }
+}
+
+/// The pitches of all groups, where they are not given, and the largest of them as the shape's. `asked`: with
+/// those that are for all.
+void pitch_groups(Shape& s, Shape asked) {
+    const std::vector<Problem> problems = members(s.problem());
+    for (std::size_t i = 0; i < problems.size(); ++i) {
+        for (const Operand& o : operands(problems[i])) {
+            std::int64_t& pitch = *pitch_in(s.groups[i], o.id);
+            const std::int64_t for_all = *pitch_in(asked, o.id);
+            const std::int64_t tight = in_whole_bytes(o.type, std::max<std::int64_t>(o.cols, 1));
+            if (pitch == 0) pitch = for_all != 0 ? for_all : tight;
+            if (pitch < o.cols) {
+                throw Error(std::string(o.pitch_name) + " of group " + std::to_string(i) +
+                            " must be at least " + o.width + " = " + std::to_string(o.cols) + ", and is " +
+                            std::to_string(pitch) + ".");
+            }
+            std::int64_t& largest = *pitch_in(s, o.id);
+            largest = std::max(largest, pitch);
+        }
+    }
+}
+
 }  // namespace
 
 Shape Shape::resolved() const {
@@ -148,7 +216,12 @@ Shape Shape::resolved() const {
     dimension("N", N);
     dimension("K", K);
     dimension("The number of problems", batch);
-    for (const Operand& o : operands(problem())) {
+    if (variant.batch == Batch::grouped) {
+        size_groups(s);
+    } else if (!groups.empty()) {
+        throw Error("Groups are of a grouped batch, which " + gemm::text(variant) + " is not.");
+    }
+    for (const Operand& o : operands(s.problem())) {
         std::int64_t* const pitch = pitch_in(s, o.id);
         if (pitch == nullptr) continue;
         if (*pitch == 0) *pitch = gemm::in_whole_bytes(o.type, std::max<std::int64_t>(o.cols, 1));
@@ -157,6 +230,7 @@ Shape Shape::resolved() const {
                         std::to_string(o.cols) + ", and is " + std::to_string(*pitch) + ".");
         }
     }
+    if (variant.batch == Batch::grouped) pitch_groups(s, *this);
     for (const Operand& o : operands(s.problem())) {
         if (o.pitch == gemm::in_whole_bytes(o.type, o.pitch)) continue;
         throw Error(std::string(o.pitch_name) + " must be even where elements are " + info(o.type).text +
@@ -179,6 +253,7 @@ Shape Shape::resolved() const {
         const std::int64_t size = elements(o.rows, o.pitch);
         if (size > kMostElements / 64)
             throw Error("A matrix of " + text() + " is far larger than any memory.");
+        (void)elements(std::max<std::int64_t>(s.batch, 1), size);
         if (o.stride_name == nullptr) continue;
         std::int64_t& stride = *stride_in(s, o.id);
         if (stride == 0) stride = gemm::in_whole_bytes(o.type, size);
@@ -197,9 +272,9 @@ Shape Shape::resolved() const {
         throw Error("There is one problem in " + gemm::text(variant) + ", and not " + std::to_string(batch) +
                     ".");
     for (const OperandId id : {OperandId::A, OperandId::B, OperandId::C, OperandId::D}) {
-        const bool has = variant.batch != Batch::one && (id != OperandId::D || variant.D);
-        if (has || *stride_in(s, id) == 0) continue;
-        const std::string what = id == OperandId::D && variant.batch != Batch::one ? "a D" : "a batch";
+        const bool strided = variant.batch == Batch::strided;
+        if ((strided && (id != OperandId::D || variant.D)) || *stride_in(s, id) == 0) continue;
+        const std::string what = strided ? "a D" : "a strided batch";
         throw Error("A stride is one of " + what + ", which " + gemm::text(variant) + " does not have.");
     }
     return s;
@@ -207,33 +282,38 @@ Shape Shape::resolved() const {
 
 std::vector<Shape> Shape::members() const {
     if (variant.batch == Batch::one) return {*this};
-    Shape one = *this;
-    one.variant.batch = Batch::one;
-    one.batch = 1;
-    one.stride_a = one.stride_b = one.stride_c = one.stride_d = 0;
-    return std::vector<Shape>(static_cast<std::size_t>(batch), one);
-}
-
-std::vector<std::int64_t> Shape::begins(const Operand& of) const {
-    std::vector<std::int64_t> all;
-    for (std::int64_t i = 0; i < batch; ++i) all.push_back(i * of.stride);
-    all.push_back(extent(of));
-    return all;
+    std::vector<Shape> found;
+    for (const Problem& one : gemm::members(problem())) {
+        Shape& s = found.emplace_back(*this);
+        s.groups.clear();
+        s.variant = one.variant;
+        s.M = one.M, s.N = one.N, s.K = one.K;
+        s.batch = one.batch;
+        for (const Operand& o : operands(one)) {
+            if (std::int64_t* const pitch = pitch_in(s, o.id)) *pitch = o.pitch;
+            if (std::int64_t* const stride = stride_in(s, o.id)) *stride = 0;
+        }
+    }
+    return found;
 }
 
 std::int64_t Shape::extent(const Operand& of) const {
+    if (variant.batch == Batch::grouped) return begins(of).back();
     return batch == 0 ? 0 : (batch - 1) * of.stride + elements(of.rows, of.pitch);
 }
 
 std::string Shape::text() const {
-    std::string t = std::to_string(M) + "×" + std::to_string(N) + "×" + std::to_string(K);
+    std::string t = groups.empty() ? sizes_text(*this) : sizes_text(groups.front());
+    for (std::size_t i = 1; i < std::min(groups.size(), kMostGroupsNamed); ++i)
+        t += ", " + sizes_text(groups[i]);
+    if (groups.size() > kMostGroupsNamed) t += " … (" + std::to_string(groups.size()) + " groups)";
     const std::vector<Operand> all = operands(problem());
     for (const Operand& o : all) {
         const std::int64_t tight = gemm::in_whole_bytes(o.type, std::max<std::int64_t>(o.cols, 1));
         if (o.pitch_name != nullptr && o.pitch != 0 && o.pitch != tight)
             t += std::string(" ") + o.pitch_name + "=" + std::to_string(o.pitch);
     }
-    if (variant.batch != Batch::one) t += " batch=" + std::to_string(batch);
+    if (variant.batch != Batch::one && groups.empty()) t += " batch=" + std::to_string(batch);
     for (const Operand& o : all) {
         if (o.stride != 0 && o.stride != gemm::in_whole_bytes(o.type, o.size()))
             t += std::string(" ") + o.stride_name + "=" + std::to_string(o.stride);
@@ -275,6 +355,7 @@ Shape Shape::in_whole_bytes() const {
 
 Shape Shape::kept() const {
     Shape k = *this;
+    if (stored != Stored::whole) k.groups.clear();  // of one, which then has the sizes and pitches below
     k.stored = Stored::whole;
     if (stored == Stored::in_rows) k.M = 3 * window;
     if (stored == Stored::in_columns) k.N = 3 * window;
@@ -287,7 +368,7 @@ Shape Shape::kept() const {
             *pitch = std::max<std::int64_t>(o.cols, 1);
         if (stored == Stored::problems) *stride_in(k, o.id) = o.size();
     }
-    return k.in_whole_bytes();
+    return k.in_whole_bytes().resolved();
 }
 
 namespace {

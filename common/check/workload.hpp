@@ -43,8 +43,10 @@ struct Shape {
     std::array<std::int64_t, kOperandIds.size()> offsets = {};
     Stored stored = Stored::whole;
     std::int64_t window = 0, apart = 0;  // of `stored`: windows of so many; M or N is 2·apart + window
-    // Of a batch, as in Problem.
+    // Of a batch, as in Problem. Groups have no addresses, and a pitch of 0 stands for that of the shape,
+    // where it has one, else for the tight one.
     std::int64_t batch = 1, stride_a = 0, stride_b = 0, stride_c = 0, stride_d = 0;
+    std::vector<Group> groups = {};
 
     // Rows and columns of A and B as they lie in memory.
     std::int64_t a_rows() const { return variant.a_transposed() ? K : M; }
@@ -96,24 +98,26 @@ struct Shape {
                 .stride_a = stride_a,
                 .stride_b = stride_b,
                 .stride_c = stride_c,
-                .stride_d = stride_d};
+                .stride_d = stride_d,
+                .groups = groups};
     }
 
     /// The problems of a batch, each as one by itself; of one problem, that. Resolved.
     std::vector<Shape> members() const;
     /// How many elements hold a matrix of all problems, with what lies between them.
     std::int64_t extent(const Operand& of) const;
-    /// Where each of their matrices begins, counted in elements from the first, and, at the end, their
-    /// extent.
-    std::vector<std::int64_t> begins(const Operand& of) const;
+    /// Where each of their matrices begins, and, at the end, their extent: begins() of operands.hpp.
+    std::vector<std::int64_t> begins(const Operand& of) const { return gemm::begins(problem(), of.id); }
 
     /// The same with pitches and offsets that end with whole bytes, where two elements share one.
     Shape in_whole_bytes() const;
-    /// Tight pitches and strides filled in. Throws Error when a size is negative, a pitch or a stride too
-    /// small, a scalar no whole number of 24 bits where C is of integers, or an element count or a byte count
-    /// leaves 63 bits.
+    /// Tight pitches and strides filled in, and the groups of a grouped batch that has none: `batch` of them,
+    /// in turn of M×N×K, of half of each, without rows, and of 1×1×1. Throws Error when a size is negative, a
+    /// pitch or a stride too small, a scalar no whole number of 24 bits where C is of integers, or an element
+    /// count or a byte count leaves 63 bits.
     Shape resolved() const;
-    /// "1000×77×513" (M×N×K), with the pitches, scalars and variant that are not the default ones.
+    /// "1000×77×513" (M×N×K, or each group's), with the pitches, scalars and variant that are not the default
+    /// ones.
     std::string text() const;
     /// What of it is stored, as a problem of its own.
     Shape kept() const;

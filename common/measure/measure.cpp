@@ -39,9 +39,7 @@ bool timeable(const Shape& shape) {
 
 int patience_of(const Shape& shape) {
     if (!kDeviceTimes) return 0;
-    const double products = flop_of(shape.problem()) / 2.0;
-    const double elements =
-        static_cast<double>(shape.batch) * static_cast<double>(shape.M) * static_cast<double>(shape.N);
+    const double products = flop_of(shape.problem()) / 2.0, elements = elements_of(shape.problem());
     return static_cast<int>(std::min(1e6, 30 + products / 5e10 + elements / 1e7));
 }
 

@@ -15,6 +15,7 @@
 #include "common/facts.hpp"
 #include "common/measure/device.hpp"
 #include "common/measure/measure.hpp"
+#include "common/program/batch_options.hpp"
 #include "common/program/options.hpp"
 #include "common/program/report.hpp"
 
@@ -35,7 +36,8 @@ Settings read_options(int argc, char** argv, const Lesson& lesson) {
     s.shape.M = s.shape.N = s.shape.K = kDeviceTimes ? 4096 : 256;
     const std::string size = std::to_string(s.shape.M);
     std::string variant, dtype;
-    std::int64_t batch = -1;
+    const Shape usual = s.shape;
+    BatchOptions batch;
     std::optional<int> patience;
     std::vector<Option> options;
     options.push_back({"--m", &s.shape.M, "rows of A and C [" + size + "]"});
@@ -56,8 +58,9 @@ Settings read_options(int argc, char** argv, const Lesson& lesson) {
         options.push_back({"--ldr", &s.shape.ldr, "row pitch of the residual in elements, at least N [N]"});
     if (any([](const Variant& v) { return v.D.has_value(); }))
         options.push_back({"--ldd", &s.shape.ldd, "row pitch of D in elements, at least N [N]"});
+    if (any([](const Variant& v) { return v.batch != Batch::one; }))
+        for (const Option& option : batch.options()) options.push_back(option);
     if (any([](const Variant& v) { return v.batch == Batch::strided; })) {
-        options.push_back({"--batch", &batch, "how many problems, of a variant that is a batch [3]"});
         options.push_back(
             {"--stride-a", &s.shape.stride_a, "elements from one A to the next [lda times its rows]"});
         options.push_back(
@@ -99,9 +102,8 @@ Settings read_options(int argc, char** argv, const Lesson& lesson) {
         options, argc, argv);
 
     s.shape.variant = variant_option(variant, dtype).value_or(lesson.variant());
-    s.shape.batch = batch >= 0 ? batch : usual_batch(s.shape.variant);
     (void)with_variant(lesson, s.shape.variant);  // which it takes, or an Error before that of a pitch
-    s.shape = s.shape.resolved();
+    s.shape = batch.of(s.shape, usual);
     if (kDeviceTimes) s.patience = patience.value_or(patience_of(s.shape));
     return s;
 }
@@ -173,6 +175,7 @@ std::string json_report(const Lesson& lesson, const Settings& s, const Device& d
         if (o.stride_name != nullptr) json[o.stride_name] = o.stride;
     }
     json["batch"] = shape.batch;
+    json["groups"] = groups_json(shape);
     json["alpha"] = shape.alpha;
     json["beta"] = shape.beta;
     json["seed"] = s.seed;

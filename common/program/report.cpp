@@ -113,6 +113,10 @@ Json verdict_json(const Verdict& verdict) {
             {"text", verdict.failure}};
 }
 
+Json groups_json(const Shape& shape) {
+    return list_json(shape.groups, [](const Group& g) { return Json{g.M, g.N, g.K}; });
+}
+
 Json fault_json(FaultId id, const std::string& text) {
     if (text.empty()) return nullptr;
     return {{"id", name_of(id)}, {"text", text}};

@@ -32,6 +32,9 @@ Json device_json(const Device& device);
 /// all of it for people. What is not finite is "nan", "inf" or "-inf".
 Json verdict_json(const Verdict& verdict);
 
+/// [M, N, K] of each group; empty where there are none.
+Json groups_json(const Shape& shape);
+
 /// id, text; null where there is no text.
 Json fault_json(FaultId id, const std::string& text);
 

@@ -56,6 +56,14 @@ def whole(option: str, text: str, least: int = 0) -> str:
     return str(int(text))
 
 
+def groups(text: str) -> str:
+    """`100x77x51,1x1x1`, each number checked; a UserError otherwise. What common/program/batch_options.cpp takes."""
+    problems = [group.split("x") for group in text.split(",")]
+    if any(len(problem) != 3 for problem in problems):
+        raise UserError(f"--groups must be MxNxK of each problem, such as 100x77x51,1x1x1, not {text!r}.")
+    return ",".join("x".join(whole("Each number of --groups", part.strip()) for part in problem) for problem in problems)
+
+
 def number(option: str, text: str) -> str:
     """`text` if it is a finite number that a float holds; else a UserError. What common/program/options.cpp takes."""
     digits = re.fullmatch(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text)
@@ -91,10 +99,12 @@ def run(
     like: str | None,
     verify_only: bool,
     as_json: bool,
+    of_groups: str | None = None,
 ) -> int:
     """Builds the lesson and runs it, options passed on. Returns the program's exit status."""
     lesson = find(name)
     options = [f"--{key}={whole('--' + key, text)}" for key, text in sizes.items() if text is not None]
+    options += [f"--groups={groups(of_groups)}"] if of_groups is not None else []
     options += [f"--{key}={number('--' + key, text)}" for key, text in scalars.items() if text is not None]
     options += variant_options(variant, dtype)
     device = doctor.choose()

@@ -44,6 +44,7 @@ class Run(TypedDict, total=False):
     n: int
     k: int
     batch: int  # how many problems; 1 where it is missing
+    groups: list[list[int]]  # M, N, K of each, where they differ; m, n and k are then the largest
     alpha: float
     beta: float
     error_over_bound: float

@@ -73,25 +73,30 @@ class Key(NamedTuple):
     n: int
     k: int
     batch: int  # how many problems: 1 where the result says nothing
+    groups: tuple[tuple[int, int, int], ...] = ()  # M, N, K of each, where they differ; m, n and k are then the largest
 
     @property
     def shape(self) -> str:
-        """`4096×4096×4096`: M×N×K, and in front of it how many there are of it, unless it is one: `64 · 1024×1024×1024`."""
-        return (f"{self.batch} · " if self.batch != 1 else "") + f"{self.m}×{self.n}×{self.k}"
+        """`4096×4096×4096`: M×N×K, and in front of it how many there are of it, unless it is one: `64 · 1024×1024×1024`. Of
+        groups, how many and the largest sizes: `64 groups · 1024×1024×1024`."""
+        many = f"{self.batch} groups · " if self.groups else f"{self.batch} · " if self.batch != 1 else ""
+        return f"{many}{self.m}×{self.n}×{self.k}"
 
     @property
     def flop(self) -> int:
-        return 2 * self.m * self.n * self.k * self.batch
+        problems = self.groups or ((self.m, self.n, self.k),) * self.batch
+        return sum(2 * m * n * k for m, n, k in problems)
 
     @property
     def square(self) -> int | None:
         """The size of one problem with M = N = K; None of all others."""
-        return self.m if self.m == self.n == self.k and self.batch == 1 else None
+        return self.m if self.m == self.n == self.k and self.batch == 1 and not self.groups else None
 
 
 def key_of(result: Mapping) -> Key:
     """The key of a run, or of what failed."""
-    return Key(result["lesson"], result["variant"], result["m"], result["n"], result["k"], result.get("batch", 1))
+    groups = tuple((m, n, k) for m, n, k in result.get("groups", ()))
+    return Key(result["lesson"], result["variant"], result["m"], result["n"], result["k"], result.get("batch", 1), groups)
 
 
 def is_charted(results: Mapping, key: Key) -> bool:

@@ -157,6 +157,7 @@ def evidence(raw: bytes) -> Checked:
     found = _short(json.loads(raw))
     numbers = [found["tile"][key] for key in ("BM", "BN", "BK")]
     numbers += [case[key] for case in found["cases"] for key in _OF_A_CASE]
+    numbers += [number for case in found["cases"] for sizes in case["groups"] for number in sizes]
     numbers += [one[key] for case in found["cases"] for one in case["operands"] for key in _OF_AN_OPERAND]
     numbers += [scalar for case in found["cases"] for key in ("alpha", "beta") if (scalar := case[key]) is not None]
     if (trace := found["trace"]) is not None:
@@ -176,7 +177,7 @@ def whole(found: Checked, asked: Sequence[Case]) -> bool:
     """Whether the object holds the problems that gemm_check asks, all of them or those up to the one that failed."""
 
     def named(cases: Sequence[Case]) -> list[tuple]:
-        return [(case["id"], *(case[key] for key in _OF_A_CASE)) for case in cases]  # type: ignore[literal-required]
+        return [(case["id"], case["groups"], *(case[key] for key in _OF_A_CASE)) for case in cases]  # type: ignore[literal-required]
 
     held, expected, last = named(found["cases"]), named(asked), found["cases"][-1]
     if found["passed"]:

@@ -369,9 +369,17 @@ def parse(
     dtype: str | None = None,
     variant: str | None = None,
 ) -> Request:
-    """Options as given -> Request, each checked. `sizes`: m, n, k, lda, ldb, ldc, batch, seed, schedule."""
-    checked = {key: lesson.whole(f"--{key}", text) for key, text in sizes.items() if text is not None}
+    """Options as given -> Request, each checked. `sizes`: m, n, k, lda, ldb, ldc, batch, groups, seed, schedule."""
+    given = {key: text for key, text in sizes.items() if text is not None}
+    groups = given.pop("groups", None)
+    checked = {key: lesson.whole(f"--{key}", text) for key, text in given.items()}
     options = [f"--{key}={checked.pop(key)}" for key in ("seed", "schedule", "lda", "ldb", "ldc", "batch") if key in checked]
+    if groups is not None:
+        options.append(f"--groups={lesson.groups(groups)}")
+        if {"m", "n", "k"} & checked.keys():
+            raise UserError("--groups says which sizes the problems have; leave --m, --n and --k out.")
+        largest = map(max, zip(*(map(int, group.split("x")) for group in groups.split(",")), strict=True))
+        checked |= {key: str(most) for key, most in zip("mnk", largest, strict=True)}
     options += [f"--{key}={lesson.number('--' + key, text)}" for key, text in scalars.items() if text is not None]
     options += lesson.variant_options(variant, dtype)
     if blocks is not None and blocks != "all" and not re.fullmatch(r"0*[1-9][0-9]{0,17}", blocks):

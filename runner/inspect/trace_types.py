@@ -496,6 +496,7 @@ class _Trace(TypedDict):
     alpha: float
     beta: float
     batch: int  # how many problems; 1 where there is no batch
+    groups: list[list[int]]  # M, N, K of each problem of a grouped batch, of which m, n and k are the largest; else none
     seed: int
     like: str
     blocks: int

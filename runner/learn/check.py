@@ -331,7 +331,8 @@ def examine(task: Task, name: str, text: str, seed: int | None, schedule: int | 
 
 def shape_text(case: Case) -> str:
     """`M×N×K = 45×71×64, lda = 80, alpha = 1.5`: sizes, and what differs from the default."""
-    parts = [f"M×N×K = {case['m']}×{case['n']}×{case['k']}"]
+    problems = case["groups"] or [[case["m"], case["n"], case["k"]]]
+    parts = ["M×N×K = " + " and ".join("×".join(map(str, sizes)) for sizes in problems)]
     operands = case["operands"]
     parts += [f"{one['pitch_name']} = {one['pitch']}" for one in operands if one["pitch"] != one["tight"]]
     if any(one["stride"] for one in operands):

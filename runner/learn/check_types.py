@@ -34,6 +34,7 @@ class Case(TypedDict):
     beta: float | None
     variant: str  # "bf16": the types
     batch: int  # how many problems; 1 where there is no batch
+    groups: list[list[int]]  # M, N, K of each problem of a grouped batch; else none
     seed: int
     schedule: int  # of what a GPU leaves open; 0 on a GPU
     passed: bool

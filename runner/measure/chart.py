@@ -87,7 +87,7 @@ def _say_wrong(results: Results) -> None:
     """Where a lesson is wrong, or could not be run, and its report at the smallest of these shapes."""
     failed = results.get("failed", [])
     for row, name in sorted(rows_of(map(key_of, [*results["runs"], *failed])).items()):
-        mine = sorted((f for f in failed if key_of(f)[:2] == row), key=lambda f: f["m"] * f["n"] * f["k"] * key_of(f).batch)
+        mine = sorted((f for f in failed if key_of(f)[:2] == row), key=lambda f: key_of(f).flop)
         for ran, what in ((True, "is WRONG"), (False, "could not be run")):
             if those := [failure for failure in mine if failure["ran"] == ran]:
                 where = ", ".join(key_of(failure).shape for failure in those)

@@ -27,6 +27,7 @@ class LessonEnergy(EnergyUse):
 
 class _Batch(TypedDict, total=False):
     batch: int  # how many problems; 1 where it is missing
+    groups: list[list[int]]  # M, N, K of each, where they differ
 
 
 class Turns(_Batch):
@@ -76,6 +77,8 @@ def turns_of(runs: Sequence[Run]) -> list[Turns]:
         )  # fmt: skip
         if key.batch != 1:
             turns["batch"] = key.batch
+        if key.groups:
+            turns["groups"] = [list(sizes) for sizes in key.groups]
         turns["lessons"][key.lesson] = {**run["energy"], "ratio": run["ratio"]}
     return list(found.values())
 

@@ -106,7 +106,8 @@ Settings read_options(int argc, char** argv) {
                        "such as bf16 or bf16.nt, and only lessons that take it [each lesson's first]",
                        "VARIANT"});
     options.push_back({"--dtype", &dtype, "in short: one type, fp32, bf16 or fp16", "TYPE"});
-    options.push_back({"--batch", &s.batch, "how many problems, of variants that are batches [3]"});
+    options.push_back(
+        {"--batch", &s.batch, "how many problems, of variants that are batches [3, or 4 that are grouped]"});
     options.push_back({"--rounds", &s.rounds, "rounds of timing; 0 chooses by cost [0]"});
     options.push_back({"--seed", &s.seed, "seed of the inputs [a fresh one]"});
     options.push_back({"--verify-only", &s.verify_only, "do not time"});
@@ -163,6 +164,7 @@ struct Group {
 Json shape_json(const Shape& shape) {
     Json json = {{"m", shape.M}, {"n", shape.N}, {"k", shape.K}};
     if (shape.variant.batch != gemm::Batch::one) json["batch"] = shape.batch;
+    if (!shape.groups.empty()) json["groups"] = gemm::groups_json(shape);
     return json;
 }
 
@@ -172,7 +174,7 @@ Shape shape_of(const Settings& s, const Shape& size, const gemm::Variant& varian
     shape.variant = variant;
     shape.batch = gemm::usual_batch(variant);
     if (variant.batch != gemm::Batch::one && s.batch >= 0) shape.batch = s.batch;
-    return shape;
+    return shape.resolved();
 }
 
 /// Of a lesson that did not pass.

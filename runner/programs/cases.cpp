@@ -373,10 +373,42 @@ class CaseList {
             s.batch = batch;
             return s;
         };
-        of(3, "problems right behind each other");
-        spread(of(3, "problems with something between them, at multiples of 16 bytes"), vector_);
-        spread(of(3, "problems with something between them"), 1);
+        if (variant_.batch == Batch::strided) {
+            of(3, "problems right behind each other");
+            spread(of(3, "problems with something between them, at multiples of 16 bytes"), vector_);
+            spread(of(3, "problems with something between them"), 1);
+        } else {
+            of(usual_batch(variant_), "problems of several sizes, one without rows, one of 1×1×1");
+            groups();
+        }
         of(0, "a batch of no problems");
+    }
+
+    /// Sizes in another order, each of which is 0 in one problem; rows of all with padding of their own.
+    void groups() {
+        const std::int64_t m = small(kProductRows), n = small(kProductColumns), k = vector_ + 1;
+        CheckCase& c =
+            add("batch", "problems of which the largest comes last, and one without steps", m, n, k);
+        Shape& s = c.shape;
+        s.beta = scalar();
+        for (const auto& [M, N, K] : {std::array{std::int64_t{1}, std::int64_t{1}, std::int64_t{1}},
+                                      {0, n, k},
+                                      {m, n, 0},
+                                      {m, 0, k},
+                                      {2, n, 3},
+                                      {m, n, k}}) {
+            s.groups.push_back({.M = M, .N = N, .K = K});
+        }
+        cases_.push_back(c);  // (copied before the list grows)
+        cases_.back().what = "the same problems with padded rows";
+        std::int64_t more = 0;
+        for (Group& g : cases_.back().shape.groups) {
+            const bool ta = variant_.a_transposed(), tb = variant_.b_transposed();
+            g.lda = (ta ? g.M : g.K) + ++more;
+            g.ldb = (tb ? g.K : g.N) + ++more;
+            g.ldc = g.N + ++more;
+            if (variant_.D) g.ldd = g.N + ++more;
+        }
     }
 
     /// Strides that are longer than they must be, of each matrix by more than of the one before.
@@ -697,7 +729,7 @@ class CaseList {
             pad_others(s, s.ldc, 2 * unit);
             s.alpha = scalar();
         }
-        if (variant_.batch != Batch::one) {
+        if (variant_.batch == Batch::strided) {
             Shape& s = add("far", "problems more than 2^31 elements apart", 3, 5, 7).shape;
             s.stored = Stored::problems;
             s.batch = 3;

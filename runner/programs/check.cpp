@@ -61,7 +61,7 @@ struct Settings {
     bool long_k = false, halves = false, computing = false;
 };
 
-/// "128x128x128" → M×N×K.
+/// "128x128x128" → M×N×K; the variant, and what follows from it, is the lesson's business.
 Shape shape_of(const std::string& option, const std::string& text) {
     const std::vector<std::int64_t> sizes =
         gemm::sizes("A size in " + option, text, 1, std::numeric_limits<std::int32_t>::max());
@@ -72,7 +72,8 @@ Shape shape_of(const std::string& option, const std::string& text) {
     shape.M = sizes[0];
     shape.N = sizes[1];
     shape.K = sizes[2];
-    return shape.resolved();
+    (void)shape.resolved();  // an Error where it is none
+    return shape;
 }
 
 Settings read_options(int argc, char** argv) {
@@ -314,7 +315,10 @@ int run(Settings s) {
     const Lesson& lesson = *gemm_checked[s.kernel];
     gemm::require_sound(lesson);
     for (std::optional<Shape>* shape : {&s.goal, &s.time}) {
-        if (*shape) (*shape)->variant = lesson.variant();
+        if (!*shape) continue;
+        (*shape)->variant = lesson.variant();
+        (*shape)->batch = gemm::usual_batch(lesson.variant());
+        *shape = (*shape)->resolved();
     }
 #ifdef GEMM_CPU_DEVICE
     cpu_device::set_multiprocessors(cpu_device::kFewMultiprocessors);

@@ -2,6 +2,7 @@
 // hurt.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "common/check/dtype.hpp"
@@ -25,19 +26,23 @@ constexpr bool needs_own_plan(Earlier what) {
 
 /// The problem of that launch, which stays within the matrices of `p`.
 inline Problem earlier(Problem p, Earlier what) {
+    const Variant v = p.variant;
+    const auto change = [&](auto& one) {
+        if (what == Earlier::narrower) {
+            one.N = std::max<std::int64_t>(one.N - 1, 0);
+            one.K = std::max<std::int64_t>(one.K - 1, 0);
+        }
+        one.lda = v.a_transposed() ? one.M : one.K;
+        one.ldb = in_whole_bytes(v.B, v.b_transposed() ? one.K : one.N);
+        one.ldc = one.N;
+        if (v.D) one.ldd = one.N;
+    };
     if (what == Earlier::without_product) p.alpha = 0.0f;
-    if (what == Earlier::narrower) {
-        p.N -= 1;
-        p.K -= 1;
-    }
-    if (what >= Earlier::tight) {
-        p.lda = p.variant.a_transposed() ? p.M : p.K;
-        p.ldb = in_whole_bytes(p.variant.B, p.variant.b_transposed() ? p.K : p.N);
-        p.ldc = p.N;
-        if (p.variant.group != 0) p.lds = p.N;
-        if (p.variant.residual) p.ldr = p.N;
-        if (p.variant.D) p.ldd = p.N;
-    }
+    if (what < Earlier::tight) return p;
+    change(p);
+    for (Group& g : p.groups) change(g);
+    if (v.group != 0) p.lds = p.N;
+    if (v.residual) p.ldr = p.N;
     return p;
 }
 

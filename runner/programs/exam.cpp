@@ -37,6 +37,7 @@ using gemm::Error;
 using gemm::exam::Answer;
 using gemm::exam::Matrix;
 using gemm::exam::Question;
+using gemm::exam::Sizes;
 
 template <class T>
 void read(std::istream& paper, T* data, std::size_t bytes) {
@@ -104,14 +105,25 @@ class OnDevice {
     void* base_ = nullptr;
 };
 
-/// Without its matrices. Throws Error where it is none.
-gemm::Problem problem_of(const Question& q) {
+/// Without its matrices; its groups are read. Throws Error where it is none.
+gemm::Problem problem_of(const Question& q, std::istream& paper) {
     const std::string text(q.variant, strnlen(q.variant, sizeof q.variant));
     const std::optional<gemm::Variant> variant = gemm::variant_named(text);
     if (!variant) throw Error("The paper's variant is none.");
     gemm::Shape s{q.M, q.N, q.K, q.lda, q.ldb, q.ldc, q.lds, q.ldr, q.ldd, q.alpha, q.beta, *variant};
     s.batch = q.batch;
     s.stride_a = q.stride_a, s.stride_b = q.stride_b, s.stride_c = q.stride_c, s.stride_d = q.stride_d;
+    for (std::int64_t i = 0; variant->batch == gemm::Batch::grouped && i < q.batch; ++i) {
+        Sizes sizes{};
+        read(paper, &sizes, sizeof sizes);
+        s.groups.push_back({.M = sizes.M,
+                            .N = sizes.N,
+                            .K = sizes.K,
+                            .lda = sizes.lda,
+                            .ldb = sizes.ldb,
+                            .ldc = sizes.ldc,
+                            .ldd = sizes.ldd});
+    }
     return s.problem();
 }
 
@@ -119,7 +131,7 @@ gemm::Problem problem_of(const Question& q) {
 std::vector<std::byte> compute(const gemm::Lesson& lesson, const Question& q, std::istream& paper) {
     std::vector<std::unique_ptr<OnDevice>> matrices;
     std::vector<void*> data;
-    const gemm::Problem empty = problem_of(q);
+    const gemm::Problem empty = problem_of(q, paper);
     std::size_t result = 0;
     for (const gemm::Operand& o : gemm::operands(empty)) {
         if (o.role != gemm::Role::in) result = matrices.size();

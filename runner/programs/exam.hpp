@@ -8,9 +8,9 @@
 
 namespace gemm::exam {
 
-// Paper: the number of problems (std::uint64_t), then each: a Question, and the bytes of its matrices as they
-// lie in memory, guard bands included; where something comes earlier, other bytes of them all behind those.
-// Little-endian, as everything that CUDA runs on.
+// Paper: the number of problems (std::uint64_t), then each: a Question, `batch` times Sizes where that is a
+// grouped batch, and the bytes of its matrices as they lie in memory, guard bands included; where something
+// comes earlier, other bytes of them all behind those. Little-endian, as everything that CUDA runs on.
 //
 // Answers, in the same order: an Answer, then the bytes of the matrix that is written afterwards, guard bands
 // included; or, where there is no result, `error` bytes that say why, and nothing behind them.
@@ -41,6 +41,11 @@ struct Question {
     std::uint64_t blocks[kMostBlocks];
     std::uint64_t schedule;          // the seed of what a GPU leaves open
     Matrix matrices[kMostOperands];  // in the order of operands(), then zeros
+};
+
+/// Of a gemm::Group, what is not an address.
+struct Sizes {
+    std::int64_t M, N, K, lda, ldb, ldc, ldd;
 };
 
 struct Answer {

@@ -64,11 +64,24 @@ class Draw {
         c.id = "fuzz";
         Shape& s = c.shape;
         s.variant = variants[static_cast<std::size_t>(below(static_cast<std::int64_t>(variants.size())))];
-        do {
-            s.M = side(lesson.tile().BM), s.N = side(lesson.tile().BN), s.K = side(lesson.tile().BK);
-        } while (s.M * s.N * s.K > kMostWork);
+        if (s.variant.batch != gemm::Batch::one) s.batch = below(4);
+        const auto sizes = [&](auto& of) {
+            do {
+                of.M = side(lesson.tile().BM), of.N = side(lesson.tile().BN), of.K = side(lesson.tile().BK);
+            } while (of.M * of.N * of.K > kMostWork);
+        };
+        sizes(s);
+        if (s.variant.batch == gemm::Batch::grouped) {
+            s.groups.resize(static_cast<std::size_t>(s.batch));
+            for (gemm::Group& group : s.groups) sizes(group);
+            const Shape tight = s.resolved();  // which knows the largest sizes
+            s.M = tight.M, s.N = tight.N, s.K = tight.K;
+        }
         for (const gemm::Operand& o : gemm::operands(s.problem())) {
-            if (o.pitch_name != nullptr) *gemm::pitch_in(s, o.id) = o.cols + padding();
+            if (o.pitch_name == nullptr) continue;
+            // Without padding, groups have tight rows each.
+            const std::int64_t more = padding();
+            if (more > 0 || s.groups.empty()) *gemm::pitch_in(s, o.id) = o.cols + more;
         }
         s.alpha = scalar(), s.beta = one_in(2) ? 0.0f : scalar();
         if (gemm::is_integer(s.variant.C)) {  // that 32 bits hold
@@ -76,7 +89,6 @@ class Draw {
         }
         for (std::int64_t& offset : s.offsets) offset = one_in(3) ? below(9) : 0;
         c.schedule = engine_();
-        if (s.variant.batch != gemm::Batch::one) s.batch = below(4);
         s = s.in_whole_bytes().resolved();
         for (const gemm::Operand& o : gemm::operands(s.problem())) {
             if (o.stride_name != nullptr) *gemm::stride_in(s, o.id) += padding();
@@ -99,6 +111,35 @@ std::optional<std::string> wrong(const Lesson& lesson, const CheckCase& problem,
     }
 }
 
+/// What shrunk() does of groups: fewer, then smaller ones without padding. Whether there was something.
+template <class Simpler>
+bool shrink_groups(const Shape& now, const Simpler& simpler) {
+    bool moved = false;
+    for (std::size_t i = now.groups.size(); i-- > 0;) {
+        moved |= simpler([&](CheckCase& c) {
+            Shape& s = c.shape;
+            s.groups.erase(s.groups.begin() + static_cast<std::ptrdiff_t>(i));
+            s.batch = static_cast<std::int64_t>(s.groups.size());
+        });
+    }
+    moved |= simpler([](CheckCase& c) {
+        Shape& s = c.shape;
+        s.lda = s.ldb = s.ldc = s.ldd = 0;
+        for (gemm::Group& g : s.groups) g.lda = g.ldb = g.ldc = g.ldd = 0;
+        s = s.resolved();
+    });
+    for (std::size_t i = 0; i < now.groups.size(); ++i) {
+        for (std::int64_t gemm::Group::*size : {&gemm::Group::M, &gemm::Group::N, &gemm::Group::K}) {
+            for (std::int64_t less = now.groups[i].*size / 2; less > 0; less /= 2) {
+                while (now.groups[i].*size >= less &&
+                       simpler([&](CheckCase& c) { c.shape.groups[i].*size -= less; }))
+                    moved = true;
+            }
+        }
+    }
+    return moved;
+}
+
 /// The smallest problem that is still wrong: every size, pitch, offset and scalar made simpler, as long as
 /// that helps.
 CheckCase shrunk(const Lesson& lesson, CheckCase problem, std::uint64_t seed) {
@@ -107,7 +148,8 @@ CheckCase shrunk(const Lesson& lesson, CheckCase problem, std::uint64_t seed) {
         change(next);
         Shape& s = next.shape;
         for (const gemm::Operand& o : gemm::operands(s.problem())) {
-            if (o.pitch_name != nullptr) *gemm::pitch_in(s, o.id) = std::max(o.pitch, o.cols);
+            if (o.pitch_name != nullptr && s.groups.empty())
+                *gemm::pitch_in(s, o.id) = std::max(o.pitch, o.cols);
         }
         for (const gemm::Operand& o : gemm::operands(s.problem())) {
             if (o.stride_name != nullptr) *gemm::stride_in(s, o.id) = std::max(o.stride, o.size());
@@ -125,6 +167,10 @@ CheckCase shrunk(const Lesson& lesson, CheckCase problem, std::uint64_t seed) {
                 simpler([](CheckCase& c) { c.shape.alpha = 1; }) |
                 simpler([](CheckCase& c) { c.shape.beta = 0; }) |
                 simpler([](CheckCase& c) { c.shape.offsets = {}; });
+        if (!problem.shape.groups.empty()) {
+            moved = shrink_groups(problem.shape, simpler) | moved;
+            continue;
+        }
         const bool batch = problem.shape.variant.batch != gemm::Batch::one;
         for (std::int64_t Shape::*size :
              {&Shape::batch, &Shape::M, &Shape::N, &Shape::K, &Shape::lda, &Shape::ldb, &Shape::ldc,
@@ -142,6 +188,12 @@ CheckCase shrunk(const Lesson& lesson, CheckCase problem, std::uint64_t seed) {
     return problem;
 }
 
+/// Whether all problems have this pitch: it is an option's then. Tight rows of groups have none.
+bool pitch_for_all(const Shape& s, const gemm::Operand& o) {
+    return std::all_of(s.groups.begin(), s.groups.end(),
+                       [&](gemm::Group g) { return *gemm::pitch_in(g, o.id) == o.pitch; });
+}
+
 /// What repeats it. gemm_bench has no offsets: those are named.
 std::string command(const Lesson& lesson, const CheckCase& c, std::uint64_t seed) {
     const Shape& s = c.shape;
@@ -149,17 +201,26 @@ std::string command(const Lesson& lesson, const CheckCase& c, std::uint64_t seed
     const auto add = [&](const char* option, const std::string& value) {
         text += std::string(" --") + option + " " + value;
     };
-    add("m", std::to_string(s.M)), add("n", std::to_string(s.N)), add("k", std::to_string(s.K));
+    const auto size = [&](std::int64_t M, std::int64_t N, std::int64_t K) {
+        return std::to_string(M) + "x" + std::to_string(N) + "x" + std::to_string(K);
+    };
+    std::string groups;
+    for (const gemm::Group& g : s.groups) groups += (groups.empty() ? "" : ",") + size(g.M, g.N, g.K);
+    if (groups.empty()) {
+        add("m", std::to_string(s.M)), add("n", std::to_string(s.N)), add("k", std::to_string(s.K));
+    } else {
+        add("groups", groups);
+    }
     const std::vector<gemm::Operand> all = gemm::operands(s.problem());
     for (const gemm::Operand& o : all) {
-        if (o.pitch_name != nullptr) add(o.pitch_name, std::to_string(o.pitch));
+        if (o.pitch_name != nullptr && pitch_for_all(s, o)) add(o.pitch_name, std::to_string(o.pitch));
         if (o.stride_name != nullptr) {
             std::string option = o.stride_name;
             std::replace(option.begin(), option.end(), '_', '-');
             add(option.c_str(), std::to_string(o.stride));
         }
     }
-    if (s.variant.batch != gemm::Batch::one) add("batch", std::to_string(s.batch));
+    if (s.variant.batch != gemm::Batch::one && groups.empty()) add("batch", std::to_string(s.batch));
     char scalars[80];
     std::snprintf(scalars, sizeof scalars, " --alpha %g --beta %g", static_cast<double>(s.alpha),
                   static_cast<double>(s.beta));

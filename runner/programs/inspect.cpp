@@ -19,6 +19,7 @@
 #include "common/cpu/trace/trace.hpp"
 #include "common/error.hpp"
 #include "common/measure/device.hpp"
+#include "common/program/batch_options.hpp"
 #include "common/program/lessons.hpp"
 #include "common/program/options.hpp"
 #include "common/program/report.hpp"
@@ -48,7 +49,8 @@ struct Settings {
 Settings read_options(int argc, char** argv) {
     Settings s;
     std::string lesson, blocks = "all", variant, dtype;
-    std::int64_t batch = -1;
+    const gemm::Shape usual = s.shape;
+    gemm::BatchOptions batch;
     const bool several = gemm::all_lessons().size() > 1;
     std::vector<gemm::Option> options;
     options.push_back({"--lesson", &lesson, "which, if there are several", "NAME", several});
@@ -58,7 +60,7 @@ Settings read_options(int argc, char** argv) {
     options.push_back({"--lda", &s.shape.lda, "elements between rows of A as it is stored [no padding]"});
     options.push_back({"--ldb", &s.shape.ldb, "the same of B [no padding]"});
     options.push_back({"--ldc", &s.shape.ldc, "the same of C [no padding]"});
-    options.push_back({"--batch", &batch, "how many problems, of a variant that is a batch [3]"});
+    for (const gemm::Option& option : batch.options()) options.push_back(option);
     options.push_back({"--alpha", &s.shape.alpha, "C = alpha A B + beta C [1]", "FLOAT"});
     options.push_back({"--beta", &s.shape.beta, "C = alpha A B + beta C [0]", "FLOAT"});
     options.push_back(
@@ -90,8 +92,7 @@ Settings read_options(int argc, char** argv) {
         s.lesson = gemm::with_variant(*s.lesson, *asked);
     }
     s.shape.variant = s.lesson->variant();
-    s.shape.batch = batch >= 0 ? batch : gemm::usual_batch(s.shape.variant);
-    s.shape = s.shape.resolved();
+    s.shape = batch.of(s.shape, usual);
     if (blocks != "all") s.blocks = gemm::whole_number("--blocks", blocks, 1);
     gemm::check_writable(s.output);
     return s;

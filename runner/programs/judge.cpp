@@ -85,6 +85,10 @@ std::string paper_of(const std::vector<CheckCase>& cases, std::uint64_t seed) {
         if (c.blocks.size() > gemm::exam::kMostBlocks) throw Error("Too many blocks are named in a case.");
         std::copy(c.blocks.begin(), c.blocks.end(), q.blocks);
         append(paper, &q, sizeof q);
+        for (const gemm::Group& g : p.groups) {
+            const gemm::exam::Sizes sizes{g.M, g.N, g.K, g.lda, g.ldb, g.ldc, g.ldd};
+            append(paper, &sizes, sizeof sizes);
+        }
         append_images(paper, images);
         if (c.earlier == gemm::Earlier::nothing) continue;
         w.refill(seed);

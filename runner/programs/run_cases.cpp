@@ -75,13 +75,14 @@ struct Restore {
     }
 };
 
-unsigned linear(uint3 thread, dim3 block) {
-    return (thread.z * block.y + thread.y) * block.x + thread.x;
+/// The number of a thread in its block, or of a block in its grid, x first; and the way back.
+std::uint64_t linear(uint3 at, const std::array<unsigned, 3>& of) {
+    return (std::uint64_t{at.z} * of[1] + at.y) * of[0] + at.x;
 }
 
-uint3 thread_of(int linear, dim3 block) {
-    const auto l = static_cast<unsigned>(linear);
-    return {l % block.x, l / block.x % block.y, l / block.x / block.y};
+uint3 place_in(std::uint64_t linear, const std::array<unsigned, 3>& of) {
+    return {static_cast<unsigned>(linear % of[0]), static_cast<unsigned>(linear / of[0] % of[1]),
+            static_cast<unsigned>(linear / of[0] / of[1])};
 }
 
 /// Whether Lesson::owner says of every element that the traced block wrote what the trace says; not where it
@@ -91,8 +92,8 @@ bool owner_fits(const Lesson& lesson, const Problem& p, const trace::Report& rep
     return std::all_of(report.owners.begin(), report.owners.end(), [&](const trace::Owned& o) {
         if (o.matrix != result_of(operands(p)).name) return true;
         const std::optional<Owner> said = owner_of(lesson, p, o.problem, o.row, o.col);
-        return said && said->block.x == report.owners_block && said->block.y == 0 && said->block.z == 0 &&
-               linear(said->thread, lesson.block()) == static_cast<unsigned>(o.thread);
+        return said && linear(said->block, report.grid) == report.owners_block &&
+               linear(said->thread, report.block) == static_cast<std::uint64_t>(o.thread);
     });
 }
 
@@ -106,13 +107,11 @@ std::optional<Owner> find_owner(const Lesson& lesson, const Problem& p, const vo
     const dim3& block = lesson.block();
     // Launched with other blocks than it says: where a thread is in them would be a guess.
     if (report.block != std::array<unsigned, 3>{block.x, block.y, block.z}) return std::nullopt;
-    // A block's place in a grid of more dimensions is not in the report.
-    const std::optional<Owner> last = owner_of(lesson, p, problem, p.M - 1, p.N - 1);
-    if (!last || last->block.y != 0 || last->block.z != 0) return said;
 
     // The one that should have is tried first.
     std::vector<std::uint64_t> candidates;
-    if (said && said->block.x < report.blocks) candidates.push_back(said->block.x);
+    if (said && linear(said->block, report.grid) < report.blocks)
+        candidates.push_back(linear(said->block, report.grid));
     for (std::uint64_t b = 0; b < std::min(report.blocks, kMostBlocks); ++b) candidates.push_back(b);
     for (const std::uint64_t candidate : candidates) {
         cpu_device::set_block_filter([&](std::uint64_t b) { return b == candidate; });
@@ -122,25 +121,11 @@ std::optional<Owner> find_owner(const Lesson& lesson, const Problem& p, const vo
             if (o.matrix != result_of(operands(p)).name || o.problem != problem || o.row != row ||
                 o.col != col)
                 continue;
-            return Owner{{static_cast<unsigned>(candidate), 0, 0}, thread_of(o.thread, block)};
+            return Owner{place_in(candidate, report.grid),
+                         place_in(static_cast<std::uint64_t>(o.thread), report.block)};
         }
     }
     return said;
-}
-
-/// Adds to each race whether it is there with one tile along K, too. If not, the barrier that is missing
-/// stands between one round of the loop over K and the next.
-void tell_races_apart(const Lesson& lesson, Problem p, const void* plan, Json& findings) {
-    const auto is_race = [](const Json& finding) { return finding["id"] == name_of(FindingId::race); };
-    if (std::none_of(findings.begin(), findings.end(), is_race)) return;
-    p.K = std::min<std::int64_t>(p.K, lesson.tile().BK);
-    const Json alone = findings_json(launch_traced(lesson, p, plan, kMostKept).report, kMostFindings);
-    for (Json& finding : findings) {
-        if (!is_race(finding)) continue;
-        finding["in_one_tile"] = std::any_of(alone.begin(), alone.end(), [&](const Json& other) {
-            return is_race(other) && other["line"] == finding["line"];
-        });
-    }
 }
 
 /// What the lesson's prepare() makes. Throws Fault whatever it throws.
@@ -149,6 +134,23 @@ Plan plan_of(const Lesson& lesson, const Problem& p) {
         return prepared(lesson, p);
     } catch (...) {
         throw caught("prepare() of " + std::string(lesson.name) + " threw an exception");
+    }
+}
+
+/// Adds to each race whether it is there with one tile along K, too. If not, the barrier that is missing
+/// stands between one round of the loop over K and the next.
+void tell_races_apart(const Lesson& lesson, Problem p, Json& findings) {
+    const auto is_race = [](const Json& finding) { return finding["id"] == name_of(FindingId::race); };
+    if (std::none_of(findings.begin(), findings.end(), is_race)) return;
+    p.K = std::min<std::int64_t>(p.K, lesson.tile().BK);
+    for (Group& g : p.groups) g.K = std::min<std::int64_t>(g.K, lesson.tile().BK);
+    const Plan plan = plan_of(lesson, p);
+    const Json alone = findings_json(launch_traced(lesson, p, plan.get(), kMostKept).report, kMostFindings);
+    for (Json& finding : findings) {
+        if (!is_race(finding)) continue;
+        finding["in_one_tile"] = std::any_of(alone.begin(), alone.end(), [&](const Json& other) {
+            return is_race(other) && other["line"] == finding["line"];
+        });
     }
 }
 
@@ -199,7 +201,7 @@ TracedLaunch run_on(const Lesson& lesson, Workload& w, CaseResult& result,
     }
     // What never ends would not end again.
     if (result.ended_by(FaultId::endless_loop)) return traced;
-    tell_races_apart(lesson, p, plan.get(), result.findings);
+    tell_races_apart(lesson, p, result.findings);
     if (!result.error.empty()) return traced;
     std::int64_t tiles = 0;
     for (const Problem& one : members(p))
@@ -409,6 +411,7 @@ Json case_json(const CaseResult& result) {
             {"beta", s.beta},
             {"variant", text(s.variant)},
             {"batch", s.batch},
+            {"groups", groups_json(s)},
             {"seed", result.seed},
             {"schedule", result.problem.schedule},
             {"passed", result.passed()},

@@ -107,11 +107,10 @@ Json totals_json(const trace::Report& report, const Shape& shape) {
         (l.shared ? shared : l.store ? stored : loaded) += l.shared ? l.bytes : 32 * l.sectors;
         if (!l.shared && l.store && l.array == result.name) results += l.bytes / size;
     }
-    // Of the blocks that were traced, which have stored so many of all results.
-    double elements = 0;
-    for (const Shape& one : shape.members())
-        elements += static_cast<double>(one.M) * static_cast<double>(one.N);
-    const double share = elements > 0 ? flop_of(shape.problem()) / elements : 0.0;
+    // Of the blocks that were traced, which have stored so many of all results: as many for each as all
+    // results take on average.
+    const Problem p = shape.problem();
+    const double elements = elements_of(p), share = elements > 0 ? flop_of(p) / elements : 0.0;
     const double flop = shape.alpha == 0.0f ? 0.0 : share * static_cast<double>(results);
     const auto per = [](double a, double b) { return b > 0 ? Json(a / b) : Json(nullptr); };
     return {{"flop", flop},
@@ -249,13 +248,12 @@ TracedLaunch launch_traced(const Lesson& lesson, const Problem& p, const void* p
 
 Json no_kernel_finding(const trace::Report& report, const Problem& p) {
     // Nothing is computed: a cudaMemsetAsync is enough, or with beta = 1 nothing at all.
-    if (p.alpha == 0.0f || p.K == 0) return nullptr;
+    if (p.alpha == 0.0f || flop_of(p) == 0.0) return nullptr;
     std::uint64_t bytes = 0;
     const Operand result = result_of(operands(p));
     for (const trace::Line& l : report.lines) bytes += l.store && l.array == result.name ? l.bytes : 0;
     const std::uint64_t stored = bytes / size_of(result.type);
-    std::uint64_t elements = 0;
-    for (const Problem& one : members(p)) elements += static_cast<std::uint64_t>(one.M * one.N);
+    const auto elements = static_cast<std::uint64_t>(elements_of(p));
     if (stored >= elements) return nullptr;
     const std::string who = stored == 0 ? "no kernel wrote it"
                                         : "kernels wrote only " + std::to_string(stored) + " of its " +
@@ -291,6 +289,7 @@ Json traced_json(const Lesson& lesson, const Shape& shape, std::uint64_t seed, i
             {"alpha", shape.alpha},
             {"beta", shape.beta},
             {"batch", shape.batch},
+            {"groups", groups_json(shape)},
             {"seed", seed},
             {"like", "sm_" + std::to_string(sm)},
             {"blocks", report.blocks},

@@ -57,4 +57,13 @@ __device__ __forceinline__ unsigned bits_of(float value) {
     return bits;
 }
 
+__device__ __forceinline__ float bf16(std::uint16_t bits) {
+    return float_of(static_cast<unsigned>(bits) << 16);
+}
+__device__ __forceinline__ std::uint16_t to_bf16(float x) {
+    const unsigned bits = bits_of(x);
+    if (x != x) return 0x7fff;
+    return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
 }  // namespace slow

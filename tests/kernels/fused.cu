@@ -9,10 +9,6 @@ struct Sizes {
     std::int64_t M, N, K, lda, ldb, ldc, ldr, ldd;
 };
 
-__device__ float bf16(std::uint16_t bits) {
-    return float_of(static_cast<unsigned>(bits) << 16);
-}
-
 __device__ float gelu_with(float x, float factor) {
     return 0.5f * x * (1.0f + tanhf(factor * (x + 0.044715f * x * x * x)));
 }

@@ -20,6 +20,8 @@ extern const gemm::Lesson fused;
 extern const gemm::Lesson quantized, quantized_rounded;
 /// A strided batch of BF16, into C and into a D of FP32. Right.
 extern const gemm::Lesson strided;
+/// A grouped batch of BF16, into C and into a D of FP32. Right.
+extern const gemm::Lesson grouped;
 
 /// Copies of them with one mistake each, by the name of the mistake.
 std::span<const gemm::Lesson> int8_mistakes();
@@ -27,11 +29,13 @@ std::span<const gemm::Lesson> fp8_mistakes();
 std::span<const gemm::Lesson> fused_mistakes();
 std::span<const gemm::Lesson> quantized_mistakes();
 std::span<const gemm::Lesson> strided_mistakes();
+std::span<const gemm::Lesson> grouped_mistakes();
 
 /// All that are right, and all that are not.
-inline constexpr std::array kKernels{&int8, &fp8, &fused, &quantized, &quantized_rounded, &strided};
+inline constexpr std::array kKernels{&int8, &fp8, &fused, &quantized, &quantized_rounded, &strided, &grouped};
 inline std::vector<std::span<const gemm::Lesson>> all_mistakes() {
-    return {int8_mistakes(), fp8_mistakes(), fused_mistakes(), quantized_mistakes(), strided_mistakes()};
+    return {int8_mistakes(),      fp8_mistakes(),     fused_mistakes(),
+            quantized_mistakes(), strided_mistakes(), grouped_mistakes()};
 }
 
 }  // namespace slow

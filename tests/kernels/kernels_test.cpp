@@ -84,7 +84,7 @@ TEST_CASE("kernels: they are right, integers exactly") {
                     const Verdict v = test::run(*kernel, s, test::seed());
                     INFO(s.text() << "\n" << v.failure);
                     REQUIRE(v.passed);
-                    REQUIRE(v.checked == s.batch * s.M * s.N);
+                    REQUIRE(static_cast<double>(v.checked) == gemm::elements_of(s.problem()));
                     if (s.variant.C == DType::int32) REQUIRE(v.rms_error == 0.0);
                 }
             }
@@ -96,7 +96,8 @@ TEST_CASE("kernels: they are right, integers exactly") {
 TEST_CASE("kernels mutant: each is caught by the values of a check's cases, as README.md has it") {
     std::ifstream file(GEMM_SOURCE_DIR "/tests/kernels/README.md");
     const std::string table{std::istreambuf_iterator<char>(file), {}};
-    const std::array kernels{&slow::int8, &slow::fp8, &slow::fused, &slow::quantized, &slow::strided};
+    const std::array kernels{&slow::int8,      &slow::fp8,     &slow::fused,
+                             &slow::quantized, &slow::strided, &slow::grouped};
     const auto all = slow::all_mistakes();
     REQUIRE(all.size() == kernels.size());
     for (std::size_t i = 0; i < kernels.size(); ++i) {
@@ -120,18 +121,23 @@ TEST_CASE("kernels mutant: each is caught by the values of a check's cases, as R
 TEST_CASE("kernels mutant: what is wrong in a batch is said by problem") {
     using enum gemm::PatternId;
     struct Expected {
+        std::span<const Lesson> among;
         std::string mistake;
         std::int64_t problem;  // the first that is wrong
         std::vector<gemm::PatternId> patterns;
     };
-    for (const Expected& e : {Expected{"first_alone", 1, {never_written, later_problems}},
-                              {"last_missing", 2, {never_written, one_problem}},
-                              {"inputs_of_first", 1, {another_problem, later_problems}},
-                              {"c_packed", 1, {}}}) {
-        const auto all = slow::strided_mistakes();
-        const auto mistake = std::find_if(all.begin(), all.end(),
+    const auto strided = slow::strided_mistakes(), grouped = slow::grouped_mistakes();
+    for (const Expected& e : {Expected{strided, "first_alone", 1, {never_written, later_problems}},
+                              {strided, "last_missing", 2, {never_written, one_problem}},
+                              {strided, "inputs_of_first", 1, {another_problem, later_problems}},
+                              {strided, "c_packed", 1, {}},
+                              {grouped, "first_group_alone", 1, {never_written, later_problems}},
+                              {grouped, "up_to_an_empty_group", 3, {never_written, one_problem}},
+                              {grouped, "one_element_left_out", 3, {never_written, one_problem}},
+                              {grouped, "weights_of_first_group", 1, {}}}) {
+        const auto mistake = std::find_if(e.among.begin(), e.among.end(),
                                           [&](const Lesson& lesson) { return lesson.name == e.mistake; });
-        REQUIRE(mistake != all.end());
+        REQUIRE(mistake != e.among.end());
         const Verdict v =
             test::run(*mistake, test::shape_for(*mistake, 20, 17, 9, true, 1.5f, 0.0f), test::seed());
         INFO(v.failure);
@@ -145,27 +151,81 @@ TEST_CASE("kernels mutant: what is wrong in a batch is said by problem") {
 }
 
 TEST_CASE("kernels: what lies between the problems of a batch is guarded") {
-    const Shape s = test::shape_for(slow::strided, 20, 17, 9, true, 1.0f, 0.0f);
-    gemm::Workload w(s, test::seed());
-    const gemm::Verifier verifier(w);
-    gemm::run_once(gemm::with_variant(slow::strided, s.variant), w);
-    gemm::Elements c = w.download_c();
-    REQUIRE(verifier.check(c, &slow::strided).passed);
-    // Behind the last row of the second problem, and in front of the third.
-    for (const std::int64_t at : {s.stride_c + s.M * s.ldc, 2 * s.stride_c - 1}) {
-        gemm::Elements touched = c;
-        touched[static_cast<std::size_t>(at)] = 0.0;
-        const Verdict v = verifier.check(touched, &slow::strided);
-        INFO(v.failure);
-        REQUIRE(v.what == gemm::FailureId::padding);
-        CHECK(v.first.value().problem == 1);
-        CHECK(v.first->row == s.M);
+    for (const Lesson* const kernel : {&slow::strided, &slow::grouped}) {
+        const Shape s = test::shape_for(*kernel, 20, 17, 9, true, 1.0f, 0.0f);
+        gemm::Workload w(s, test::seed());
+        const gemm::Verifier verifier(w);
+        gemm::run_once(gemm::with_variant(*kernel, s.variant), w);
+        gemm::Elements c = w.download_c();
+        REQUIRE(verifier.check(c, kernel).passed);
+        // Behind the last row of the second problem, and in front of the third.
+        const std::vector<std::int64_t> begins = gemm::begins(s.problem(), gemm::OperandId::C);
+        const Shape second = s.members().at(1);
+        for (const std::int64_t at : {begins[1] + second.M * second.ldc, begins[2] - 1}) {
+            gemm::Elements touched = c;
+            touched[static_cast<std::size_t>(at)] = 0.0;
+            const Verdict v = verifier.check(touched, kernel);
+            INFO(v.failure);
+            REQUIRE(v.what == gemm::FailureId::padding);
+            CHECK(v.first.value().problem == 1);
+            CHECK(v.first->row == second.M);
+        }
+        for (const Shape& one : s.members()) CHECK(one.variant.batch == gemm::Batch::one);
+        // A batch has as many problems as it says, each of numbers of its own.
+        REQUIRE(w.members().size() == static_cast<std::size_t>(gemm::usual_batch(s.variant)));
+        CHECK(w.members()[0].host().A.part(0, 9) != w.members()[1].host().A.part(0, 9));
     }
-    for (const Shape& one : s.members()) CHECK(one.variant.batch == gemm::Batch::one);
-    // A batch has as many problems as it says, each of numbers of its own.
-    REQUIRE(w.members().size() == 3);
-    CHECK(w.members()[0].host().A != w.members()[1].host().A);
-    CHECK(gemm::flop_of(s.problem()) == 3 * 2.0 * 20 * 17 * 9);
+    CHECK(gemm::flop_of(test::shape_for(slow::strided, 20, 17, 9, true, 1.0f, 0.0f).problem()) ==
+          3 * 2.0 * 20 * 17 * 9);
+}
+
+TEST_CASE("kernels: groups have sizes, pitches and addresses of their own") {
+    Shape s;
+    s.variant = slow::grouped.variant();
+    s.groups = {{.M = 3, .N = 40, .K = 5},
+                {.M = 20, .N = 1, .K = 9, .lda = 11},
+                {.M = 0, .N = 7, .K = 7},
+                {.M = 1, .N = 1, .K = 1}};
+    const Shape r = s.resolved();
+    CHECK(std::array{r.M, r.N, r.K, r.batch, r.lda} == std::array<std::int64_t, 5>{20, 40, 9, 4, 11});
+    CHECK(std::array{r.groups[0].lda, r.groups[1].lda, r.groups[2].lda, r.groups[3].ldb} ==
+          std::array<std::int64_t, 4>{5, 11, 7, 1});
+    CHECK(r.resolved().text() == r.text());
+    test::require_contains(r.text(), "3×40×5, 20×1×9, 0×7×7, 1×1×1 lda=11 bf16.grouped");
+    CHECK(gemm::flop_of(r.problem()) == 2.0 * (3 * 40 * 5 + 20 * 9 + 1));
+    CHECK(gemm::elements_of(r.problem()) == 3 * 40 + 20 + 1);
+    s.ldc = 41;  // for all that do not say another
+    for (const gemm::Group& g : s.resolved().groups) CHECK(g.ldc == 41);
+
+    // Each matrix has 256 bytes for itself, at least, so that none begins where another one does.
+    CHECK(gemm::begins(r.problem(), gemm::OperandId::C) == std::vector<std::int64_t>{0, 128, 256, 384, 512});
+    const gemm::Workload w(r, test::seed());
+    const gemm::Problem p = w.problem();
+    const auto address = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at); };
+    for (std::size_t i = 0; i < p.groups.size(); ++i) {
+        CHECK(address(p.groups[i].A) % 256 == address(p.A) % 256);
+        CHECK(gemm::members(p).at(i).B == p.groups[i].B);
+        if (i > 0) CHECK(address(p.groups[i].C) > address(p.groups[i - 1].C));
+    }
+
+    // Of groups that nobody names, and what is refused.
+    Shape usual;
+    usual.M = 7, usual.N = 4, usual.K = 1, usual.batch = 5;
+    usual.variant = s.variant;
+    test::require_contains(usual.resolved().text(), "7×4×1, 4×2×1, 0×4×1, 1×1×1, 7×4×1 bf16.grouped");
+    const auto refused = [](Shape shape) { CHECK_THROWS_AS(shape.resolved(), gemm::Error); };
+    s.ldc = 39;
+    refused(s);
+    s.ldc = 0, s.groups[1].ldb = -1;
+    refused(s);
+    s.groups[1].ldb = 0, s.groups[0].K = -1;
+    refused(s);
+    s.groups[0].K = 5, s.stride_a = 1000;
+    refused(s);
+    s.stride_a = 0, s.variant.batch = gemm::Batch::strided;
+    refused(s);
+    usual.batch = std::int64_t{1} << 40;
+    refused(usual);
 }
 
 TEST_CASE("kernels: scalars of integers are whole numbers") {
@@ -183,7 +243,9 @@ TEST_CASE("kernels: their programs, as a lesson's") {
                                         {"fused", "bf16+bias+gelu+residual+to_fp32"},
                                         {"quantized", "int4g128.bf16"},
                                         {"strided", "bf16.strided"},
-                                        {"strided", "bf16.strided+to_fp32"}}) {
+                                        {"strided", "bf16.strided+to_fp32"},
+                                        {"grouped", "bf16.grouped"},
+                                        {"grouped", "bf16.grouped+to_fp32"}}) {
         const test::Result r =
             test::run_program("slow_" + name + small + " --variant " + variant + " --alpha 3 --beta -2");
         INFO(r.out << r.err);
@@ -203,27 +265,45 @@ TEST_CASE("kernels: their programs, as a lesson's") {
     CHECK(test::run_program("slow_strided" + small + " --batch 2 --stride-d 2000").status ==
           2);                                                                  // it has no D
     CHECK(test::run_program("slow_int8" + small + " --batch 2").status == 2);  // it takes no batch
+    const std::string grouped = "slow_grouped --verify-only --json --groups ";
+    const test::Result three = test::run_program(grouped + "1x1x1,0x5x3,20x33x17 --lda 18 --beta 2");
+    INFO(three.out << three.err);
+    CHECK(Json::parse(three.out).at("groups") == Json{{1, 1, 1}, {0, 5, 3}, {20, 33, 17}});
+    CHECK(Json::parse(three.out).at("lda") == 18);
+    CHECK(test::run_program("slow_grouped" + small + " --batch 0").status == 0);
+    for (const char* const wrong : {"1x1", "1x1x1,", "1x1x-1", "axbxc", "1x1x1 --m 20", "1x1x1 --batch 1",
+                                    "1x1x3 --lda 2", "1x1x1 --stride-a 8"}) {
+        const test::Result r = test::run_program(grouped + wrong);
+        INFO(wrong << ": " << r.err);
+        CHECK(r.status == 2);
+    }
+    const test::Result none = test::run_program("slow_strided --verify-only --groups 1x1x1");
+    CHECK(none.status == 2);
     CHECK(test::run_program("slow_fp8" + small + " --variant e4m3_bf16").status ==
           2);  // it takes no other layout
 
     const test::Result bench = test::run_program(
         "slow_bench --verify-only --lessons "
-        "slow_int8,slow_fp8,slow_fused,slow_quantized,slow_strided,no_tail_of_four "
+        "slow_int8,slow_fp8,slow_fused,slow_quantized,slow_strided,slow_grouped,no_tail_of_four "
         "--sizes 33x31x65");
     INFO(bench.out << bench.err);
     const Json json = Json::parse(bench.out);
     std::vector<std::string> variants;
     for (const Json& run : json.at("runs")) {
         variants.push_back(run.at("variant"));
-        CHECK(run.contains("batch") == (run.at("lesson") == "slow_strided"));
+        const std::string variant = run.at("variant");
+        CHECK(run.value("batch", 1) == gemm::usual_batch(gemm::variant_named(variant).value()));
+        CHECK(run.contains("groups") == (variant == "bf16.grouped"));
     }
     std::sort(variants.begin(), variants.end());
-    CHECK(variants == std::vector<std::string>{"bf16+bias+gelu+residual+to_fp32", "bf16.strided",
-                                               "e4m3_bf16.nt", "int4g128.bf16", "int8_int32"});
+    CHECK(variants == std::vector<std::string>{"bf16+bias+gelu+residual+to_fp32", "bf16.grouped",
+                                               "bf16.strided", "e4m3_bf16.nt", "int4g128.bf16",
+                                               "int8_int32"});
     REQUIRE(json.at("failed").size() == 1);
     CHECK(json.at("failed").at(0).at("lesson") == "no_tail_of_four");
 
-    for (const std::string kernel : {"slow_int8", "slow_fp8", "slow_fused", "slow_quantized", "slow_strided"})
+    for (const std::string kernel :
+         {"slow_int8", "slow_fp8", "slow_fused", "slow_quantized", "slow_strided", "slow_grouped"})
         CHECK(test::run_program("slow_fuzz --lesson " + kernel + " --cases 60").status == 0);
 }
 
@@ -238,7 +318,8 @@ TEST_CASE("kernels: inspected, checked and graded, as a lesson is") {
                                       {"fp8", {1, 1, 2}},
                                       {"fused", {2, 2, 2, 2, 2, 4}},
                                       {"quantized", {2, 0.5, 2, 2}},
-                                      {"strided", {2, 2, 2}}}) {
+                                      {"strided", {2, 2, 2}},
+                                      {"grouped", {2, 2, 2}}}) {
         const test::Result seen = test::run_program("slow_inspect --lesson slow_" + name +
                                                     " --m 20 --n 33 --k 17 --alpha 3 --beta 2 --history 1");
         INFO(seen.out.substr(0, 2000) << seen.err);
@@ -246,9 +327,11 @@ TEST_CASE("kernels: inspected, checked and graded, as a lesson is") {
         const Json trace = Json::parse(seen.out);
         CHECK(trace.at("findings").empty());
         CHECK(trace.at("verdict").at("passed") == true);
-        const double problems = trace.at("batch");
-        CHECK(problems == (name == "strided" ? 3 : 1));
-        CHECK(trace.at("totals").at("flop") == problems * 2.0 * 20 * 33 * 17);
+        CHECK(trace.at("batch") == (name == "strided" ? 3 : name == "grouped" ? 4 : 1));
+        const double products = name == "strided"   ? 3 * 20 * 33 * 17
+                                : name == "grouped" ? 20 * 33 * 17 + 10 * 17 * 9 + 1
+                                                    : 20 * 33 * 17;
+        CHECK(trace.at("totals").at("flop") == 2 * products);
         Json found = Json::array();
         for (const Json& array : trace.at("history").at(0).at("arrays"))
             found.push_back(array.at("element_bytes"));
@@ -257,7 +340,10 @@ TEST_CASE("kernels: inspected, checked and graded, as a lesson is") {
         const test::Result checked = test::run_program("slow_" + name + "_check --goal 32x32x32 --seed 5");
         INFO(checked.out.substr(0, 2000) << checked.err);
         CHECK(checked.status == 0);
-        CHECK(Json::parse(checked.out).at("passed") == true);
+        const Json report = Json::parse(checked.out);
+        CHECK(report.at("passed") == true);
+        // What is counted has as many problems as usual.
+        CHECK(report.at("trace").at("batch") == trace.at("batch"));
 
         const std::string paper = (folder.path / "paper").string(),
                           answers = (folder.path / "answers").string();

@@ -7,14 +7,6 @@ namespace {
 
 constexpr int GROUP = 128;
 
-__device__ float bf16(std::uint16_t bits) {
-    return float_of(static_cast<unsigned>(bits) << 16);
-}
-__device__ std::uint16_t bf16_of(float value) {
-    const unsigned bits = bits_of(value);
-    return value != value ? 0x7fff : static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 /// What the kernel does with numbers and places. Mistakes differ in one of these.
 struct Right {
     /// The number of an element, which is the low or the high half of a byte.
@@ -32,7 +24,7 @@ struct Right {
 
 struct RoundedWeights : Right {  // to BF16, as tensor cores take them: right, too
     static __device__ float weight(int number, float scale) {
-        return bf16(bf16_of(Right::weight(number, scale)));
+        return bf16(to_bf16(Right::weight(number, scale)));
     }
 };
 struct UnsignedNumbers : Right {
@@ -93,7 +85,7 @@ __global__ void gemm_quantized(std::int64_t M, std::int64_t N, std::int64_t K, f
         acc += bf16(A[row * lda + k]) * Rule::weight(number, scale);
     }
     std::uint16_t* c = &C[row * ldc + col];
-    *c = bf16_of(beta == 0.0f ? alpha * acc : alpha * acc + beta * bf16(*c));
+    *c = to_bf16(beta == 0.0f ? alpha * acc : alpha * acc + beta * bf16(*c));
 }
 
 template <class Rule>

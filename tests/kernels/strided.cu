@@ -9,16 +9,6 @@ struct Sizes {
     std::int64_t M, N, K, lda, ldb, ldc, ldd, batch, stride_a, stride_b, stride_c, stride_d;
 };
 
-__device__ float bf16(std::uint16_t bits) {
-    return float_of(static_cast<unsigned>(bits) << 16);
-}
-
-__device__ std::uint16_t to_bf16(float x) {
-    const unsigned bits = bits_of(x);
-    if (x != x) return 0x7fff;
-    return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 /// What the kernel does with problems and places. Mistakes differ in one of these.
 struct Right {
     static __device__ std::int64_t of_a(std::int64_t problem, const Sizes& s) { return problem * s.stride_a; }
@@ -26,6 +16,7 @@ struct Right {
     static __device__ std::int64_t of_c(std::int64_t problem, const Sizes& s) { return problem * s.stride_c; }
     static __device__ std::int64_t of_d(std::int64_t problem, const Sizes& s) { return problem * s.stride_d; }
     static std::int64_t count(std::int64_t batch) { return batch; }
+    static constexpr bool in_y = false;  // blocks of the problem of that number along y
 };
 
 struct FirstAlone : Right {
@@ -43,6 +34,9 @@ struct InputsOfFirst : Right {
 };
 struct BOfFirst : Right {
     static __device__ std::int64_t of_b(std::int64_t, const Sizes&) { return 0; }
+};
+struct BOfFirstInTwoDimensions : BOfFirst {
+    static constexpr bool in_y = true;
 };
 struct APacked : Right {
     static __device__ std::int64_t of_a(std::int64_t problem, const Sizes& s) {
@@ -74,7 +68,9 @@ struct StrideOf32Bits : Right {
 template <class Rule>
 __global__ void gemm_strided(Sizes s, float alpha, const std::uint16_t* A, const std::uint16_t* B, float beta,
                              std::uint16_t* C, float* D) {
-    const auto [problem, row, col] = place_in_batch(s.M, s.N);
+    const Place in_tile = place(s.N);
+    const auto [problem, row, col] =
+        Rule::in_y ? PlaceInBatch{blockIdx.y, in_tile.row, in_tile.col} : place_in_batch(s.M, s.N);
     if (row >= s.M || col >= s.N) return;
     A += Rule::of_a(problem, s);
     B += Rule::of_b(problem, s);
@@ -95,7 +91,9 @@ template <class Rule>
 void launch(const gemm::Problem& p, const void* /*plan*/, cudaStream_t stream) {
     const std::int64_t count = Rule::count(p.batch);
     if (p.M == 0 || p.N == 0 || count == 0) return;
-    gemm_strided<Rule><<<grid_of_batch(p, count), kBlock, 0, stream>>>(
+    const dim3 grid = Rule::in_y ? dim3(gemm::grid_of_tiles(p, kTile).x, static_cast<unsigned>(count))
+                                 : grid_of_batch(p, count);
+    gemm_strided<Rule><<<grid, kBlock, 0, stream>>>(
         Sizes{p.M, p.N, p.K, p.lda, p.ldb, p.ldc, p.ldd, p.batch, p.stride_a, p.stride_b, p.stride_c,
               p.stride_d},
         p.alpha, static_cast<const std::uint16_t*>(p.A), static_cast<const std::uint16_t*>(p.B), p.beta,
@@ -139,6 +137,7 @@ std::span<const gemm::Lesson> strided_mistakes() {
                                             lesson<OneAtLeast>("one_at_least"),
                                             lesson<InputsOfFirst>("inputs_of_first"),
                                             lesson<BOfFirst>("b_of_first"),
+                                            lesson<BOfFirstInTwoDimensions>("b_of_first_in_two_dimensions"),
                                             lesson<APacked>("a_packed"),
                                             lesson<CPacked>("c_packed"),
                                             lesson<StrideOfAForB>("stride_of_a_for_b"),

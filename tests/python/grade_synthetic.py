@@ -221,7 +221,7 @@ def odd_report() -> str:
     """A failed check whose words are no text that could be written anywhere."""
     case = {
         "id": "tiles", "what": "\ud800 \x1b[31m", "m": 1, "n": 1, "k": 1, "lda": 1, "ldb": 1, "ldc": 1, "operands": [],
-        "batch": 1, "alpha": 1, "beta": 0,
+        "batch": 1, "groups": [], "alpha": 1, "beta": 0,
         "passed": False, "error": {"id": "other", "text": "\udfff\x00" + "long " * 200_000}, "verdict": None, "findings": [],
     }  # fmt: skip
     tile = {"BM": 1, "BN": 1, "BK": 1}

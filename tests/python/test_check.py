@@ -274,12 +274,13 @@ def test_shapes() -> None:
             for (name, pitch_name, pitch, tight), offset in zip(sizes, offsets, strict=True)
         ]
 
-    case = {"m": 64, "n": 96, "k": 67, "alpha": 1, "beta": -0.5, "operands": operands(0, 0, 0)}
+    case = {"m": 64, "n": 96, "k": 67, "alpha": 1, "beta": -0.5, "operands": operands(0, 0, 0), "groups": []}
     off = {**case, "alpha": 1.0044, "beta": 0, "operands": operands(1, 0, 1)}
     nan = {**case, "beta": None}  # as JSON has it
     strides = [{**one, "stride": stride} for one, stride in zip(operands(0, 0, 0), (4544, 9216, 6150), strict=True)]
     batch = {**case, "beta": 0, "batch": 3, "operands": strides}
-    hold("check", {"shapes": "".join(f"{check.shape_text(some)}\n" for some in (case, off, nan, batch))})
+    grouped = {**case, "beta": 0, "batch": 3, "groups": [[64, 96, 67], [0, 96, 67], [1, 1, 1]]}
+    hold("check", {"shapes": "".join(f"{check.shape_text(some)}\n" for some in (case, off, nan, batch, grouped))})
 
 
 def test_a_byte_order_mark_and_line_ends() -> None:

@@ -84,7 +84,7 @@ def of_slow_kernel(name: str, folder: Path) -> Any:
 
 
 @_one_browser
-@pytest.mark.parametrize("kernel", ["int8", "fp8", "fused", "quantized", "strided"])
+@pytest.mark.parametrize("kernel", ["int8", "fp8", "fused", "quantized", "strided", "grouped"])
 def test_matrices_of_other_types(kernel: str, browser: Browser, tmp_path: Path) -> None:
     payload = of_slow_kernel(f"slow_{kernel}", tmp_path)
     result = payload["trace"]["owners"]["array"]

@@ -1293,7 +1293,8 @@ def test_another_text_gets_other_problems(kit: Kit) -> None:
     assert first == same != other
 
 
-_CASE: dict[str, object] = dict.fromkeys(("m", "n", "k", "lda", "ldb", "ldc", "batch", "alpha"), 1) | {"operands": []}
+_NUMBERS = ("m", "n", "k", "lda", "ldb", "ldc", "batch", "alpha")
+_CASE: dict[str, object] = {**dict.fromkeys(_NUMBERS, 1), "operands": [], "groups": []}
 
 
 @pytest.mark.parametrize(
@@ -1306,6 +1307,7 @@ _CASE: dict[str, object] = dict.fromkeys(("m", "n", "k", "lda", "ldb", "ldc", "b
         lambda report: report["tile"].update(BM=True),
         lambda report: report["cases"][0].update(m=[1] * 9),
         lambda report: report["cases"][0].update(operands=[{"pitch": 1, "tight": "1", "offset": 0, "stride": 0}]),
+        lambda report: report["cases"][0].update(groups=[[1, 1, "1"]]),
         lambda report: report.update(trace=[]),
         lambda report: report.pop("cases"),
         lambda report: report.update(cases=[]),

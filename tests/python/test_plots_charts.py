@@ -67,6 +67,16 @@ def of_several_scalars() -> dict:
     return results
 
 
+def of_batches() -> dict:
+    """One lesson with a batch of one size, and with groups, of which one has no rows."""
+    results = cpu_results(1)
+    run = next(one for one in results["runs"] if one["m"] == 256)
+    results["runs"].append({**run, "variant": "bf16.strided", "batch": 3})
+    groups = [[run["m"], run["n"], run["k"]], [0, 5, 3], [1, 1, 1]]
+    results["runs"].append({**run, "variant": "bf16.grouped", "batch": 3, "groups": groups})
+    return results
+
+
 LABELLED = {
     "bars": (progression.draw, gpu_results),
     "twelve bars": (progression.draw, lambda: gpu_results(12)),
@@ -81,6 +91,7 @@ LABELLED = {
     "verified": (verification.draw, cpu_results),
     "wrong and missing": (verification.draw, wrong_and_missing),
     "the worst of several scalars": (verification.draw, of_several_scalars),
+    "verified batches": (verification.draw, of_batches),
 }
 
 

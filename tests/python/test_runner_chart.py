@@ -308,12 +308,15 @@ def test_a_row_for_every_kind_of_variant() -> None:
     if not program.exists():
         pytest.skip("build/cpu/bin/slow_bench is not built; cmake --build build/cpu --target gemm_tests builds it")
     results, _ = chart._measure(program, "150", "")
-    names, [(title, cells), (batch, of_batches)] = chart._columns(results, "150")
-    assert (title, batch) == ("150³", "3 · 150³")
-    right = {name for name, *row in zip(names, cells, of_batches, strict=True) if any(cell.startswith("ok ") for cell in row)}
-    assert right >= {"slow_int8", "slow_fp8", "slow_fused", "slow_quantized", "slow_quantized_rounded", "slow_strided"}
+    names, columns = chart._columns(results, "150")
+    assert [title for title, _ in columns] == ["150³", "3 · 150³", "4 groups · 150³"]
+    rows = list(zip(names, *(cells for _, cells in columns), strict=True))
+    right = {name for name, *row in rows if any(cell.startswith("ok ") for cell in row)}
+    kernels = ("int8", "fp8", "fused", "quantized", "quantized_rounded", "strided", "grouped")
+    assert right >= {f"slow_{kernel}" for kernel in kernels}
     assert {run["variant"] for run in results["runs"]} == {
-        "int8_int32", "e4m3_bf16.nt", "bf16+bias+gelu+residual+to_fp32", "int4g128.bf16", "bf16.strided",
+        "int8_int32", "e4m3_bf16.nt", "bf16+bias+gelu+residual+to_fp32", "int4g128.bf16", "bf16.strided", "bf16.grouped",
     }  # fmt: skip
-    wrong = {name for name, *row in zip(names, cells, of_batches, strict=True) if "WRONG" in row}
-    assert wrong >= {"unsigned_inputs", "taken_for_e5m2", "no_bias", "gelu_with_erf", "one_scale_for_all", "first_alone"}
+    wrong = {name for name, *row in rows if "WRONG" in row}
+    assert wrong >= {"unsigned_inputs", "taken_for_e5m2", "no_bias", "gelu_with_erf", "one_scale_for_all"}
+    assert wrong >= {"first_alone", "first_group_alone", "up_to_an_empty_group"}

@@ -302,6 +302,9 @@ def test_run_passes_options_on_and_returns_the_status(checkout: Checkout) -> Non
     more = ["--lds", "--ldr", "--ldd", "--batch", "--stride-a", "--stride-b", "--stride-c", "--stride-d"]
     done = checkout.run("run", "1", *(word for option in more for word in (option, "40")), status=1)
     assert done.stdout == " ".join(f"{option}=40" for option in more) + "\n"
+    assert checkout.run("run", "1", "--groups", "40x007x3,0x1x1", status=1).stdout == "--groups=40x7x3,0x1x1\n"
+    for wrong in ("", "40", "1x1x1,", "1x1x-1", "1x1"):
+        assert "--groups" in checkout.run("run", "1", "--groups", wrong, status=2).stderr
 
 
 def with_steps(checkout: Checkout) -> None:

@@ -191,6 +191,9 @@ def test_write_atomically_keeps_the_old_file_when_it_fails(tmp_path: Path, monke
 
 def test_a_result_without_a_batch_is_of_one_problem() -> None:
     one = {"lesson": "09a_wmma", "variant": "bf16", "m": 64, "n": 64, "k": 64}
-    assert key_of(one) == key_of({**one, "batch": 1}) == ("09a_wmma", "bf16", 64, 64, 64, 1)
+    assert key_of(one) == key_of({**one, "batch": 1}) == ("09a_wmma", "bf16", 64, 64, 64, 1, ())
     assert len({key_of({**one, **more}) for more in ({}, {"variant": "fp16"}, {"batch": 8}, {"k": 8})}) == 4
     assert (key_of(one).square, key_of({**one, "batch": 8}).square, key_of({**one, "k": 8}).square) == (64, None, None)
+    grouped = key_of({**one, "batch": 3, "groups": [[64, 64, 64], [0, 64, 64], [1, 1, 1]]})
+    assert (grouped.flop, grouped.square, grouped.shape) == (2 * (64**3 + 1), None, "3 groups · 64×64×64")
+    assert grouped != key_of({**one, "batch": 3})

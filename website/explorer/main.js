@@ -64,9 +64,12 @@ function summary(data) {
   const { trace } = data;
   const name = trace.kernel === "kernel" ? "" : ` ${trace.kernel}`;
   const whose = `${data.payload.mine ? "your" : "the lesson’s"} kernel${name}`;
+  const sizes = [trace.m, trace.n, trace.k].join("×");
+  const problems = trace.groups.length > 0 ? trace.groups.map((group) => group.join("×")).join(", ")
+    : trace.batch === 1 ? sizes : `${trace.batch} · ${sizes}`;
   const kept = data.blocks.length ? `, the history of ${counted(data.blocks.length, "block")} kept` : "";
   byId("summary").textContent =
-    `${data.payload.lesson}: ${whose} at ${trace.m}×${trace.n}×${trace.k}, ${trace.variant}: ` +
+    `${data.payload.lesson}: ${whose} at ${problems}, ${trace.variant}: ` +
     `${counted(trace.blocks, "block")} of ${grouped(trace.threads_per_block)} threads, ` +
     `${trace.traced_blocks >= trace.blocks ? "all" : grouped(trace.traced_blocks)} traced${kept}. ` +
     "Counted on the CPU device; no time here is a GPU’s.";

@@ -47,7 +47,7 @@ function sweep(data, width) {
   const y = { label: "TFLOP/s", low: 0, high: top, log: false, ticks: rounds(top) };
   const chart = draw({ name: "TFLOP/s over matrix sizes, recorded", x, y, series }, width, Math.min(380, Math.max(280, width * 0.5)));
   const others = recorded.runs.filter((run) => run.lesson === data.payload.lesson && !square.includes(run))
-    .map((run) => `${run.batch === 1 ? "" : `${run.batch} · `}${run.m}×${run.n}×${run.k}, ${rate(run.tflops)} TFLOP/s, ${rate(run.ratio)} of cuBLAS`);
+    .map((run) => `${run.shape}, ${rate(run.tflops)} TFLOP/s, ${rate(run.ratio)} of cuBLAS`);
   const where = `${recorded.device}, ${recorded.date.slice(0, 10)}, commit ${recorded.commit.slice(0, 7)}, ` +
     `${mine[0]?.variant.toUpperCase() ?? ""}. ` +
     "The lines join even sizes; 1023, 2047, 4095 and 4097 are single points. Arrow keys go from point to point.";

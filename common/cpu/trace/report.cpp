@@ -127,6 +127,7 @@ Report end() {
     r.traced_blocks = s.traced_blocks;
     r.threads_per_block = s.threads_per_block;
     r.block = s.block;
+    r.grid = s.grid_dim;
     r.launches = s.launches;
     r.set_by_host = s.set_by_host;
     if (s.traced_blocks > 0)

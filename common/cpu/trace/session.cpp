@@ -27,6 +27,7 @@ void Session::launch_begins(const Grid& grid, std::uint64_t count) {
     blocks = count;
     threads_per_block = std::uint64_t{grid.block.x} * grid.block.y * grid.block.z;
     block = {grid.block.x, grid.block.y, grid.block.z};
+    grid_dim = {grid.grid.x, grid.grid.y, grid.grid.z};
     kept_histories.begin(histories, grid, count);
     globals.clear();
     allocations.clear();

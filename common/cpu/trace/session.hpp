@@ -35,7 +35,7 @@ struct Session {
     LaunchOrder order;
     std::string kernel;
     std::uint64_t blocks = 0, threads_per_block = 0;
-    std::array<unsigned, 3> block{};
+    std::array<unsigned, 3> block{}, grid_dim{};
     std::vector<Array> globals;      // matrices, then allocations that hold none
     std::vector<Array> allocations;  // all of them
 

@@ -131,7 +131,7 @@ struct Finding {
 struct Report {
     std::string kernel;
     std::uint64_t blocks = 0, traced_blocks = 0, threads_per_block = 0;
-    std::array<unsigned, 3> block{};  // threads of a block: x, y, z
+    std::array<unsigned, 3> block{}, grid{};  // threads of a block, and blocks: x, y, z
     double barriers_per_thread = 0;
     std::vector<Line> lines;                      // by file, line, array
     std::vector<Multiplication> multiplications;  // by file, line, columns

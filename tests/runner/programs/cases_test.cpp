@@ -346,7 +346,12 @@ TEST_CASE("cases: kernels of variants that no lesson takes pass, and each of the
                                                    {"no_scale", "one_tile"},
                                                    {"one_scale_for_all", "k_tail"},
                                                    {"groups_of_256", "k_tail"},
-                                                   {"rows_packed", "pitches"}};
+                                                   {"rows_packed", "pitches"},
+                                                   {"first_alone", "batch"},
+                                                   {"first_group_alone", "batch"},
+                                                   {"up_to_an_empty_group", "batch"},
+                                                   {"sizes_of_first_group", "batch"},
+                                                   {"tight_rows", "pitches"}};
     for (const auto& mistakes : slow::all_mistakes()) {
         for (const Lesson& mistake : mistakes) {
             INFO(mistake.name);
@@ -366,9 +371,10 @@ TEST_CASE("cases: the JSON of a case") {
     const gemm::Json json = gemm::case_json(r);
     std::vector<std::string> keys;
     for (const auto& [key, value] : json.items()) keys.push_back(key);
-    REQUIRE(keys == std::vector<std::string>{"id", "what", "m", "n", "k", "lda", "ldb", "ldc", "operands",
-                                             "alpha", "beta", "variant", "batch", "seed", "schedule",
-                                             "passed", "error", "verdict", "findings"});
+    REQUIRE(keys == std::vector<std::string>{"id",       "what",    "m",     "n",        "k",
+                                             "lda",      "ldb",     "ldc",   "operands", "alpha",
+                                             "beta",     "variant", "batch", "groups",   "seed",
+                                             "schedule", "passed",  "error", "verdict",  "findings"});
     REQUIRE(json.at("passed") == false);
     REQUIRE(json.at("seed") == test::seed());
     REQUIRE(json.at("verdict").at("passed") == false);
@@ -530,11 +536,11 @@ TEST_CASE("cases: the thread that is named is the one that stored the element") 
         other.owner = owner;
         REQUIRE(first(other, "pitches") == right);
     }
-    // Without one, in which grid the blocks are is not known. Launched with other blocks than the lesson
-    // says, no thread is named; nor one that no block has.
+    // The same without one. Launched with other blocks than the lesson says, no thread is named; nor one that
+    // no block has.
     Lesson other = mutant_no_pitch::lesson;
     other.owner = nullptr;
-    REQUIRE(first(other, "pitches") == unknown);
+    REQUIRE(first(other, "pitches") == right);
     other = mutant_no_pitch::lesson;
     gemm::Offer offer = other.offer();
     offer.configuration.block = dim3(16, 64);
@@ -547,6 +553,17 @@ TEST_CASE("cases: the thread that is named is the one that stored the element") 
     REQUIRE(first(other, "one_tile") == std::vector<std::int64_t>{0, 0});
     // Where nobody stores anything, nothing tells whether owner() fits the kernel.
     REQUIRE(first(mutant_nothing_written::lesson, "one_tile") == std::vector<std::int64_t>{0, 0});
+
+    // In a grid of two dimensions, of which the lesson says that it has one: y counts the problems.
+    const auto all = slow::strided_mistakes();
+    const auto in_y = std::find_if(all.begin(), all.end(), [](const Lesson& mistake) {
+        return std::string(mistake.name) == "b_of_first_in_two_dimensions";
+    });
+    REQUIRE(in_y != all.end());
+    const gemm::WrongElement wrong = falls_at(*in_y, "batch").verdict.value().first.value();
+    REQUIRE(wrong.problem == 1);
+    const gemm::Owner owner = wrong.owner.value();
+    CHECK(std::array{owner.block.x, owner.block.y, owner.block.z} == std::array{0u, 1u, 0u});
 }
 
 TEST_CASE("cases: nonsense in the descriptor is refused in a sentence") {
