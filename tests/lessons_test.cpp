@@ -302,10 +302,11 @@ TEST_CASE("alpha = 0 does not read A and B", "[lesson]") {
         for (const bool padded : {false, true}) {
             for (const float beta : {0.0f, 1.0f, -0.5f}) {
                 const Shape shape = test::shape(35, 37, 39, padded, 0.0f, beta);
-                const Verdict verdict = test::run(lesson, shape, test::seed(), [](HostMatrices& host) {
-                    host.A.fill(kNaN);
-                    host.B.fill(kInf);
-                });
+                const Verdict verdict =
+                    test::run(lesson, shape, test::seed(), [](HostMatrices& host, const gemm::Shape&) {
+                        host.A.fill(kNaN);
+                        host.B.fill(kInf);
+                    });
                 INFO(verdict.failure);
                 REQUIRE(verdict.passed);
                 REQUIRE(verdict.error_over_bound <= 1.0);
@@ -318,12 +319,13 @@ TEST_CASE("beta = 0 does not read C", "[lesson]") {
     for_each_lesson([](const Lesson& lesson) {
         for (const float c0 : {kNaN, kInf}) {  // Workload's own poison is one more
             const Shape shape = test::shape(35, 37, 39, true);
-            const Verdict verdict = test::run(lesson, shape, test::seed(), [&](HostMatrices& host) {
-                for (std::int64_t row = 0; row < shape.M; ++row) {
-                    for (std::int64_t col = 0; col < shape.N; ++col)
-                        host.C[static_cast<std::size_t>(row * shape.ldc + col)] = c0;
-                }
-            });
+            const Verdict verdict =
+                test::run(lesson, shape, test::seed(), [&](HostMatrices& host, const gemm::Shape&) {
+                    for (std::int64_t row = 0; row < shape.M; ++row) {
+                        for (std::int64_t col = 0; col < shape.N; ++col)
+                            host.C[static_cast<std::size_t>(row * shape.ldc + col)] = c0;
+                    }
+                });
             INFO(verdict.failure);
             REQUIRE(verdict.passed);
         }
@@ -345,7 +347,7 @@ TEST_CASE("NaN and Inf in the inputs reach what they belong to and nothing else"
                 // Off the multiples of 32, with the planted element in the last, partial tile of K and of C.
                 const Shape s = test::shape_for(lesson, 67, 70, 45, padded, 1.5f, -0.5f);
                 const std::int64_t row = 65, col = 69, k = 44;
-                gemm::Workload w(s, test::seed(), [&](HostMatrices& host) {
+                gemm::Workload w(s, test::seed(), [&](HostMatrices& host, const gemm::Shape&) {
                     switch (plant.where) {
                         case Where::A:
                             host.A[static_cast<std::size_t>(row * s.lda + k)] = plant.value;
@@ -396,7 +398,7 @@ TEST_CASE("NaN and Inf in the inputs reach what they belong to and nothing else"
 TEST_CASE("Inf minus Inf is NaN", "[lesson]") {
     for_each_lesson([](const Lesson& lesson) {
         const Shape s = test::shape_for(lesson, 33, 34, 40, false);
-        gemm::Workload w(s, test::seed(), [&](HostMatrices& host) {
+        gemm::Workload w(s, test::seed(), [&](HostMatrices& host, const gemm::Shape&) {
             host.A[static_cast<std::size_t>(2 * s.lda + 3)] = kInf;    // row 2 meets B's row 3 …
             host.A[static_cast<std::size_t>(2 * s.lda + 39)] = -kInf;  // … and its row 39
             for (std::int64_t j = 0; j < s.N; ++j) {

@@ -91,7 +91,7 @@ void skip(const std::string& why) {
 }
 
 gemm::Verdict run(const gemm::Lesson& lesson, const gemm::Shape& shape, std::uint64_t seed,
-                  const std::function<void(gemm::HostMatrices&)>& edit) {
+                  const gemm::Workload::Edit& edit) {
     device();
     gemm::Shape typed = shape;
     typed.variant = lesson.variant();

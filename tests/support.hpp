@@ -55,7 +55,7 @@ void skip(const std::string& why);
 
 /// A fresh workload of the lesson's variant, one run of the lesson, the verdict.
 gemm::Verdict run(const gemm::Lesson& lesson, const gemm::Shape& shape, std::uint64_t seed,
-                  const std::function<void(gemm::HostMatrices&)>& edit = {});
+                  const gemm::Workload::Edit& edit = {});
 
 /// Requires that `text` holds `part`, and shows the whole text when it does not.
 void require_contains(const std::string& text, const std::string& part);

@@ -118,11 +118,13 @@ std::vector<std::int64_t> begins(const Problem& p, OperandId id) {
     std::vector<std::int64_t> found;
     std::int64_t end = 0;
     if (p.variant.batch == Batch::grouped) {
+        std::int64_t next = 0;
         for (const Problem& one : members(p)) {
             const Operand o = matrix(one);
             const std::int64_t whole = kGroupBytes * 8 / info(o.type).bits;
-            found.push_back(end);
-            end += ceil_div(std::max<std::int64_t>(o.size(), 1), whole) * whole;
+            found.push_back(next);
+            end = next + o.size();
+            next += ceil_div(std::max<std::int64_t>(o.size(), 1), whole) * whole;
         }
     } else {
         const Operand o = matrix(p);

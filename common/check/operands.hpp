@@ -53,8 +53,8 @@ std::vector<Operand> operands(const Problem& p);
 /// The problems of a batch, each as one by itself; of one problem, that.
 std::vector<Problem> members(const Problem& p);
 /// Where each of their matrices begins in a piece of memory for all of them, counted in elements from the
-/// first, and, at the end, how many elements it has. Of a grouped batch each has a place of its own, also one
-/// without elements, which begins at a multiple of 256 bytes, as what cudaMalloc returns.
+/// first, and, at the end, how many elements it has. Of a grouped batch each, also one without elements,
+/// begins at a multiple of 256 bytes, where no other does, as what cudaMalloc returns.
 std::vector<std::int64_t> begins(const Problem& p, OperandId id);
 /// Floating-point operations of all its products: 2·M·N·K each, whatever is fused.
 double flop_of(const Problem& p);

@@ -441,7 +441,7 @@ void each_padding(const Shape& s, const Body& body) {
 
 }  // namespace
 
-Workload::Workload(const Shape& shape, std::uint64_t seed, const std::function<void(HostMatrices&)>& edit)
+Workload::Workload(const Shape& shape, std::uint64_t seed, const Edit& edit)
     : HostProblem({}, seed, nullptr), asked_(shape.resolved()) {
     shape_ = fitting(asked_.kept());
     for (const Operand& o : operands(shape_.problem())) {
@@ -453,12 +453,12 @@ Workload::Workload(const Shape& shape, std::uint64_t seed, const std::function<v
     fill(edit);
 }
 
-void Workload::fill(const std::function<void(HostMatrices&)>& edit) {
+void Workload::fill(const Edit& edit) {
     members_.clear();
     for (const Shape& one : shape_.members()) {
         const std::uint64_t seed = members_.empty() ? seed_ : mix(seed_ + members_.size());
         HostMatrices host = random_matrices(one, seed);
-        if (edit) edit(host);
+        if (edit) edit(host, one);
         members_.emplace_back(one, seed_, std::make_shared<const HostMatrices>(std::move(host)));
     }
     host_ = shape_.variant.batch == Batch::one

@@ -173,9 +173,11 @@ class HostProblem {
 /// between them lies what lies in padding.
 class Workload : public HostProblem {
   public:
-    /// `edit` may change the host matrices of each problem before they are uploaded (tests put NaN and Inf
-    /// there). Throws TooLarge, saying how much is needed and there, when the matrices do not fit.
-    Workload(const Shape& shape, std::uint64_t seed, const std::function<void(HostMatrices&)>& edit = {});
+    /// `edit` may change the host matrices of each problem, which has that shape, before they are uploaded
+    /// (tests put NaN and Inf there). Throws TooLarge, saying how much is needed and there, when the matrices
+    /// do not fit.
+    using Edit = std::function<void(HostMatrices&, const Shape&)>;
+    Workload(const Shape& shape, std::uint64_t seed, const Edit& edit = {});
 
     /// The problems of a batch, each by itself; of one problem, that.
     const std::vector<HostProblem>& members() const { return members_; }
@@ -210,7 +212,7 @@ class Workload : public HostProblem {
 
   private:
     Workload(const Workload& other);
-    void fill(const std::function<void(HostMatrices&)>& edit);
+    void fill(const Edit& edit);
 
     Shape asked_;
     std::vector<HostProblem> members_;

@@ -111,6 +111,22 @@ std::optional<std::string> wrong(const Lesson& lesson, const CheckCase& problem,
     }
 }
 
+/// Whether all problems have this pitch: it is an option's then. Tight rows of groups have none.
+bool pitch_for_all(const Shape& s, const gemm::Operand& o) {
+    return std::all_of(s.groups.begin(), s.groups.end(),
+                       [&](gemm::Group g) { return *gemm::pitch_in(g, o.id) == o.pitch; });
+}
+
+/// The shape with no pitches but those that options can say: of all groups, or none where each has tight
+/// rows.
+Shape with_pitches_of_options(Shape s) {
+    for (const gemm::Operand& o : gemm::operands(s.problem())) {
+        *gemm::pitch_in(s, o.id) = pitch_for_all(s, o) ? o.pitch : 0;
+        for (gemm::Group& g : s.groups) *gemm::pitch_in(g, o.id) = 0;
+    }
+    return s;
+}
+
 /// What shrunk() does of groups: fewer, then smaller ones without padding. Whether there was something.
 template <class Simpler>
 bool shrink_groups(const Shape& now, const Simpler& simpler) {
@@ -125,8 +141,6 @@ bool shrink_groups(const Shape& now, const Simpler& simpler) {
     moved |= simpler([](CheckCase& c) {
         Shape& s = c.shape;
         s.lda = s.ldb = s.ldc = s.ldd = 0;
-        for (gemm::Group& g : s.groups) g.lda = g.ldb = g.ldc = g.ldd = 0;
-        s = s.resolved();
     });
     for (std::size_t i = 0; i < now.groups.size(); ++i) {
         for (std::int64_t gemm::Group::*size : {&gemm::Group::M, &gemm::Group::N, &gemm::Group::K}) {
@@ -145,8 +159,10 @@ bool shrink_groups(const Shape& now, const Simpler& simpler) {
 CheckCase shrunk(const Lesson& lesson, CheckCase problem, std::uint64_t seed) {
     const auto simpler = [&](const std::function<void(CheckCase&)>& change) {
         CheckCase next = problem;
-        change(next);
         Shape& s = next.shape;
+        if (!s.groups.empty()) s = with_pitches_of_options(s);
+        change(next);
+        if (s.variant.batch == gemm::Batch::grouped) s = s.resolved();
         for (const gemm::Operand& o : gemm::operands(s.problem())) {
             if (o.pitch_name != nullptr && s.groups.empty())
                 *gemm::pitch_in(s, o.id) = std::max(o.pitch, o.cols);
@@ -186,12 +202,6 @@ CheckCase shrunk(const Lesson& lesson, CheckCase problem, std::uint64_t seed) {
         }
     }
     return problem;
-}
-
-/// Whether all problems have this pitch: it is an option's then. Tight rows of groups have none.
-bool pitch_for_all(const Shape& s, const gemm::Operand& o) {
-    return std::all_of(s.groups.begin(), s.groups.end(),
-                       [&](gemm::Group g) { return *gemm::pitch_in(g, o.id) == o.pitch; });
 }
 
 /// What repeats it. gemm_bench has no offsets: those are named.

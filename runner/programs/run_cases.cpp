@@ -268,13 +268,13 @@ void require_sound(const Lesson& lesson) {
 }
 
 Workload workload_of(const CheckCase& problem, std::uint64_t seed) {
-    std::function<void(HostMatrices&)> edit;
+    Workload::Edit edit;
     if (problem.specials) {
         // A row with NaN, one with an infinity that meets only zeros, and one of zeros; in B a column with
         // NaN. What comes of each of them is NaN, in whatever order it is summed up. An infinity at the end
         // of a row, or of a column, makes the results infinite, unless it is multiplied by zero behind the
         // end.
-        edit = [s = problem.shape](HostMatrices& host) {
+        edit = [](HostMatrices& host, const Shape& s) {
             constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
             const auto a = [&](std::int64_t row, std::int64_t k) { return host.A[s.a_at(row, k)]; };
             const auto b = [&](std::int64_t k, std::int64_t column) { return host.B[s.b_at(k, column)]; };
@@ -287,7 +287,7 @@ Workload workload_of(const CheckCase& problem, std::uint64_t seed) {
             b(s.K - 1, 1) = std::numeric_limits<float>::infinity();
         };
     } else if (problem.nan_inputs) {
-        edit = [](HostMatrices& host) {
+        edit = [](HostMatrices& host, const Shape&) {
             for (Elements* const matrix : {&host.A, &host.B, &host.scales}) {
                 if (guard_tells(matrix->dtype())) matrix->fill(std::numeric_limits<float>::quiet_NaN());
             }

@@ -156,7 +156,8 @@ TEST_CASE("dtype: a workload's matrices are as they lie in memory") {
     test::device();
     for (const DType dtype : kShort) {
         const Shape s = shape_of(dtype, 9, 10, 11, true, 1.0f, 1.0f);
-        Workload w(s, test::seed(), [](gemm::HostMatrices& host) { host.A[0] = 1.0f + 0x1p-13f; });
+        Workload w(s, test::seed(),
+                   [](gemm::HostMatrices& host, const gemm::Shape&) { host.A[0] = 1.0f + 0x1p-13f; });
         REQUIRE(w.host().A[0] == 1.0f);
         const gemm::Problem p = w.problem();
         REQUIRE(p.variant == gemm::of_type(dtype));
@@ -215,7 +216,7 @@ TEST_CASE("dtype: NaN and infinities come out where they belong") {
     for (const DType dtype : kShort) {
         const Shape s = shape_of(dtype, 33, 34, 35, true, 1.5f, -0.5f);
         for (const float planted : {kNaN, kInf, -kInf}) {
-            Workload w(s, test::seed(), [&](gemm::HostMatrices& host) {
+            Workload w(s, test::seed(), [&](gemm::HostMatrices& host, const gemm::Shape&) {
                 host.A[static_cast<std::size_t>(7 * s.lda + 3)] = planted;
             });
             const Verdict v =
@@ -311,7 +312,7 @@ TEST_CASE("dtype: the bound holds for accumulators that cut off") {
         for (const int depth : {1, 4, 8, 16}) {
             const std::int64_t K = 4096;
             const Shape s = shape_of(dtype, 1, 24, K, false);
-            Workload w(s, test::seed(), [](gemm::HostMatrices& host) {
+            Workload w(s, test::seed(), [](gemm::HostMatrices& host, const gemm::Shape&) {
                 for (gemm::Elements* m : {&host.A, &host.B})
                     for (std::size_t i = 0; i < m->size(); ++i) (*m)[i] = std::fabs((*m)[i]);
             });

@@ -61,7 +61,7 @@ const gemm::Lesson hand_lesson{
 
 /// A workload and its right result.
 struct Case {
-    explicit Case(const Shape& shape, const std::function<void(gemm::HostMatrices&)>& edit = {})
+    explicit Case(const Shape& shape, const gemm::Workload::Edit& edit = {})
         : shape(shape), w((test::device(), shape), kSeed, edit), verifier(w), right(w.host().C) {
         std::vector<std::int64_t> rows, cols;
         for (std::int64_t i = 0; i < shape.M; ++i) rows.push_back(i);
@@ -434,7 +434,7 @@ TEST_CASE("verifier: who owns an element may be told at the check") {
 }
 
 TEST_CASE("verifier: what belongs where the reference is finite, NaN or Inf") {
-    const Case c(test::shape(40, 50, 20, false), [](gemm::HostMatrices& host) {
+    const Case c(test::shape(40, 50, 20, false), [](gemm::HostMatrices& host, const gemm::Shape&) {
         host.A[3 * 20 + 4] = kNaN;  // row 3: NaN
         host.A[7 * 20 + 5] = kInf;  // row 7: ±Inf
     });
@@ -672,7 +672,7 @@ TEST_CASE("verifier: in a type without NaN, a second fill tells what nobody wrot
     Shape s = test::shape(6, 4, kLikePoisonSteps + 2, true);
     s.variant = {gemm::DType::int8, gemm::DType::int8, gemm::DType::int32};
     REQUIRE(gemm::info(gemm::DType::int32).poison == kLikePoison);
-    Workload w(s, kSeed, [&](gemm::HostMatrices& host) {
+    Workload w(s, kSeed, [&](gemm::HostMatrices& host, const gemm::Shape&) {
         host.A.fill(127.0f);
         host.B.fill(127.0f);
         for (std::int64_t row = 0; row < s.M; ++row) host.A[s.a_at(row, s.K - 1)] = 7.0;

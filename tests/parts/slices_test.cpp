@@ -38,9 +38,9 @@ void require_right(const gemm::Lesson& offered) {
             for (const float beta : {0.0f, 1.0f}) {
                 const gemm::Shape shape = test::shape_for(
                     lesson, lesson.tile().BM + 5, 2 * lesson.tile().BN + 9, k, beta != 0.0f, 1.0f, beta);
-                const gemm::Verdict verdict =
-                    test::run(lesson, shape, test::seed(),
-                              [&](gemm::HostMatrices& host) { small_integers(host, shape); });
+                const gemm::Verdict verdict = test::run(
+                    lesson, shape, test::seed(),
+                    [&](gemm::HostMatrices& host, const gemm::Shape&) { small_integers(host, shape); });
                 INFO(lesson.name << ", " << shape.text() << "\n" << verdict.failure);
                 REQUIRE(verdict.passed);
             }
