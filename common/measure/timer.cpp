@@ -181,7 +181,8 @@ std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders,
     for (std::size_t i = 0; i < count; ++i) {
         if (options.progress) options.progress(0, 1, contenders[i].name);
         launch_ms[i] = options.launch_ms > 0.0 ? options.launch_ms : estimate(sampler, contenders[i]);
-        launches[i] = options.energy ? launches_per_loop(launch_ms[i]) : launches_per_sample(launch_ms[i]);
+        launches[i] = options.energy ? launches_per_loop(launch_ms[i])
+                                     : launches_per_sample(launch_ms[i], options.sample_ms);
         sample_ms[i] = launch_ms[i] * launches[i];
     }
     const Schedule schedule =
