@@ -180,7 +180,7 @@ def _one_type(program: Path, candidates: Sequence[str], variant: str, shapes: di
                 raise _Unfinished(found, error) from error
         if not why:
             return found
-    raise UserError(f"No lesson takes {variant} on this GPU" + (f": {why}" if why else "."))
+    raise UserError(f"Nothing was measured in {variant}: {why or 'no lesson of the library takes it.'}")
 
 
 class _Unfinished(BaseException):

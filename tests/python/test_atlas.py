@@ -207,7 +207,7 @@ def test_a_lesson_that_does_not_run_here_makes_room_for_the_one_before(gpu: Chec
     assert written(gpu)["lesson"] == "01_naive"
     does(gpu, skipped=["01_naive", "02_coalesced"])
     said = gpu.run("atlas", "--dtype", "fp32", "--set", "llm", status=2).stderr
-    assert said.endswith("gemm: No lesson takes fp32 on this GPU: 01_naive needs another GPU.\n")
+    assert said.endswith("gemm: Nothing was measured in fp32: 01_naive needs another GPU.\n")
 
 
 def test_what_has_no_ratio_is_said_and_the_others_are_kept(gpu: Checkout, approve: Approve) -> None:
