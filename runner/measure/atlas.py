@@ -26,6 +26,7 @@ Draw = Callable[[RecordedAtlas, bool], list[Path]]  # of an atlas, which is publ
 
 SETS = ("llm", "random")
 _SLOWEST = 10  # shapes in the second table
+_ROUNDS = 15  # of timing: each takes part in all of them
 
 # The shapes
 
@@ -131,7 +132,7 @@ def _measure(program: Path, found: _Found, folder: Path) -> str:
     """Measures what is left, until nothing is, also behind a kernel that hangs or takes the device down. Returns why the lesson
     does not run here; empty where it does. What is measured is in `found`, however this ends."""
     output, so_far = folder / "results.json", folder / "so-far.json"
-    asked = ["--brief", "--lessons", found.lesson, "--dtype", found.variant, "--seed", str(found.seed)]
+    asked = ["--brief", "--rounds", str(_ROUNDS), "--lessons", found.lesson, "--dtype", found.variant, "--seed", str(found.seed)]
     while found.left:
         for file in (output, so_far):
             file.unlink(missing_ok=True)

@@ -178,7 +178,7 @@ def test_both_types_at_every_shape(gpu: Checkout, approve: Approve) -> None:
     done = gpu.run("atlas", status=0)
     approve(done.stdout + done.stderr)
     commands = asked(gpu)
-    assert [re.match(r"--brief --lessons (\S+) --dtype (\S+) --seed \d+ --sizes 1x4096x4096,", line)[1] for line in commands] == [
+    assert [re.match(r"--brief --rounds 15 --lessons (\S+) --dtype (\S+) --seed \d+ --sizes 1x4096x4096,", line)[1] for line in commands] == [
         "02_coalesced", "01_naive",  # the last of the library that takes the type
     ]  # fmt: skip
     assert all(line.count("x") == 480 for line in (re.search(r"--sizes (\S+)", one)[1] for one in commands))
