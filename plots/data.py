@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import cast
 
+from runner.core.atlas import RecordedAtlas
 from runner.core.reports import Results, Run
 from runner.core.results import UserError, key_of, load, recorded
 
@@ -21,6 +23,7 @@ SECOND = "plots/results/h100-80gb-hbm3.json"
 PROFILE, CEILINGS = "plots/results/h200-profile.json", "plots/results/h200-ceilings.json"
 TUNED = "plots/results/h200-autotune.json"
 ENERGY = "plots/results/h200-energy.json"
+ATLAS = "plots/results/h200-atlas-{}.json"  # of a type
 COUNTS = "plots/results/counts.json"
 TIMELINE = "plots/results/h200-timeline.json"
 TIMELINE_CPU = "plots/results/cpu-timeline.json"  # what the CPU device does is the same everywhere
@@ -52,6 +55,12 @@ def energy(root: Path) -> dict | None:
     return recorded(
         root / ENERGY, ("gpu", "commit", "date", "kernel_hashes", "turns"), "./gemm profile --energy LESSON … --record"
     )
+
+
+def atlas(root: Path, variant: str) -> RecordedAtlas | None:
+    """What `./gemm atlas --record` wrote of a type."""
+    keys = ("device", "commit", "date", "variant", "lesson", "tile", "kernel_hashes", "shapes", "runs")
+    return cast("RecordedAtlas | None", recorded(root / ATLAS.format(variant), keys, "./gemm atlas --record"))
 
 
 def counts(root: Path) -> dict:

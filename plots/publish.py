@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from plots import data, ladders, pictures, progression, roofline, sweep, tables
+from plots import atlas, data, ladders, pictures, progression, roofline, sweep, tables
 from plots.data import RESULTS
+from runner.core.atlas import VARIANTS
 from runner.core.descriptors import Descriptor
 from runner.core.process import say
 from runner.core.results import ROOT, lessons, load
@@ -27,7 +28,7 @@ def update(root: Path = ROOT) -> list[Path]:
                 say(without)
         except roofline.Outdated as error:
             say(f"The roofline stays as it was: {error}")
-    return written + tables.update(root, "table", "profile", "stalls", "tuned", "shapes", "energy")
+    return written + tables.update(root, "table", "profile", "stalls", "tuned", "shapes", "energy", "atlas")
 
 
 def publish(root: Path, described: Mapping[str, Descriptor]) -> list[Path]:
@@ -45,5 +46,8 @@ def publish(root: Path, described: Mapping[str, Descriptor]) -> list[Path]:
                 written += progression.draw(results, root / "plots" / ladder.progression, ladder.lessons, ladder.variant)
                 written += sweep.draw(results, root / "plots" / ladder.sweep, ladder.lessons, ladder.variant)
         written += ladders.draw(results, root / "plots" / ladders.NAME, order)
+        for variant in VARIANTS:
+            if found := data.atlas(root, variant):
+                written += atlas.draw(found, root / "plots" / atlas.name(variant))
         written += update(root)
     return list(dict.fromkeys(written))

@@ -20,7 +20,8 @@ recorded yet, each says so. What `./gemm profile --energy --record` measured of 
 <!-- energy:13c_ping_pong --> and <!-- /energy -->. <!-- stalls:09b_mma_sync --> has all of what the profile says of a warp's
 cycles: what it waits for while it multiplies with 64 HMMAs, in 09 a k-tile of 32 steps. Some of the rows of these are shown by
 their names (excerpt.py). What is between
-<!-- outline:lessons --> and <!-- /outline --> comes from the lessons (outline.py).
+<!-- outline:lessons --> and <!-- /outline --> comes from the lessons (outline.py). What `./gemm atlas --record` measured of
+a type stands between <!-- atlas:fp32 --> and <!-- /atlas -->, with its picture.
 """
 
 from __future__ import annotations
@@ -31,13 +32,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from plots import data, excerpt, outline, roofline
+from plots import atlas, data, excerpt, outline, roofline
+from runner.core import atlas as recorded_atlas
 from runner.core import lanes
+from runner.core.atlas import RecordedAtlas
 from runner.core.figures import grouped, rate
 from runner.core.reports import Results, Run
 from runner.core.results import ROOT, UserError, folder_of, key_of, lessons, load, write_atomically
 
-_KINDS = "table|counts|profile|stalls|tuned|shapes|energy|timeline|outline"
+_KINDS = "table|counts|profile|stalls|tuned|shapes|energy|timeline|outline|atlas"
 MARKER = re.compile(rf"^\s*<!--\s*(?:(?P<open>{_KINDS}):(?P<name>\S|\S.*?\S)|/(?P<close>{_KINDS}))\s*-->\s*$")
 FENCE = re.compile(r"^\s*(```+|~~~+)")
 NONE = "–"
@@ -586,6 +589,25 @@ def render_energy(lesson: str, results: Mapping) -> str:
     return "\n".join([*_table(header, rows), "", f"{where}. {what} {again}"]) + "\n"
 
 
+def render_atlas(variant: str, results: RecordedAtlas | None) -> str:
+    """The Markdown of a type's atlas: its picture, and a row for each group of shapes. Without markers, ending in a newline.
+    Throws UserError for a type that has none."""
+    if variant not in recorded_atlas.VARIANTS:
+        raise UserError(f"There is no atlas of {variant!r}; there are {' and '.join(recorded_atlas.VARIANTS)}.")
+    what = f"The atlas of {data.label(variant)}"
+    if results is None:
+        return f"*{what} is not recorded yet; `./gemm atlas --record` records it.*\n"
+    rows = [
+        [name, str(group.shapes), *map(data.ratio, (group.mean, group.least["ratio"])), data.shape(group.least), str(group.slow)]
+        for name, group in recorded_atlas.groups(results["runs"]).items()
+    ]
+    header = ["shapes", "of them", "geometric mean", "least", "M×N×K of the least", f"below {recorded_atlas.SLOW}"]
+    words = f"{what}: the ratio of {results['lesson']} to cuBLAS over M and N, a panel for each range of K"
+    caption = _caption(results, results["runs"], f"{results['lesson']}, {len(results['runs'])} shapes.", "atlas", variant)
+    picture = f'<img width="640" src="{atlas.name(variant)}.png" alt="{words}">'
+    return "\n".join([picture, "", *_table(header, rows), "", caption]) + "\n"
+
+
 def _idle_rows(parts: Sequence[lanes.Timeline]) -> list[list[str]]:
     """How long no products are under way anywhere: before, between, after."""
     idle = [found.idle() or (0, 0, 0) for found in parts]
@@ -709,6 +731,7 @@ KINDS: dict[str, Callable[[Path], Render | None]] = {
     "shapes": _of(data.tuned, render_shapes),
     "energy": lambda root: lambda name: render_energy(name, data.energy(root) or {"turns": []}),
     "timeline": _of_timeline,
+    "atlas": lambda root: lambda name: render_atlas(name, data.atlas(root, name)),
     "outline": lambda root: lambda name: outline.render(name, root),
 }
 

@@ -1,6 +1,6 @@
 """The command line.
 
-`./gemm chart | test | run | inspect | explore | layout | site | sass | profile | timeline | autotune | doctor`, and for
+`./gemm chart | test | run | inspect | explore | layout | site | sass | profile | timeline | autotune | atlas | doctor`, and for
 learners and teachers `./gemm start | check | watch | hint | reset | progress | quiz | grade`.
 
 A command imports its room itself: that of all of them takes longer than many a command.
@@ -444,6 +444,22 @@ def autotune_command(
     from runner.measure import autotune
 
     return autotune.autotune(names or [], record, sizes, as_json, drawing.publish)
+
+
+@app.command("atlas")
+def atlas_command(
+    dtype: Optional[str] = typer.Option(None, help="fp32 or bf16; by default both, one after the other."),
+    chosen: Optional[str] = typer.Option(None, "--set", help="llm (40 shapes) or random (200); by default both."),
+    name: Optional[str] = typer.Option(None, "--lesson", metavar="LESSON", help="By default the course's fastest of the type."),
+    record: bool = typer.Option(False, "--record", help="Write plots/results/<gpu>-atlas-<type>.json (both sets)."),
+    shapes: bool = typer.Option(False, "--shapes", help="Print the shapes and measure nothing."),
+    as_json: bool = JSON,
+) -> int:
+    """Compare a lesson with cuBLAS at 240 shapes, and draw that."""
+    from runner import drawing
+    from runner.measure import atlas
+
+    return atlas.atlas(dtype, chosen, name, record, shapes, as_json, drawing.atlas)
 
 
 @app.command("check")

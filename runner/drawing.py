@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from runner.core.atlas import RecordedAtlas
 from runner.core.lanes import Timeline
 from runner.core.process import say
 from runner.core.reports import Results
@@ -57,6 +58,14 @@ def _of_cpu(results: Results, folder: Path) -> list[Path]:
             f"{published.get('date') or 'no date'}, commit {str(published.get('commit') or 'unknown')[:10]}."
         )
     return files
+
+
+def atlas(results: RecordedAtlas, published: bool) -> list[Path]:
+    """The picture of one type's atlas, in out/; of a `published` one in plots/, with the tables."""
+    from plots import atlas as picture
+
+    files = picture.draw(results, (ROOT / "plots" if published else ROOT / "out") / picture.name(results["variant"]))
+    return files + (publish() if published else [])
 
 
 def timelines() -> list[Path]:

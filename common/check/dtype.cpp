@@ -122,6 +122,17 @@ std::uint32_t nan_bits(const Fields& f, double x) {
            static_cast<std::uint32_t>(carried);
 }
 
+// Matrices have up to a billion elements, and most that do are BF16 or FP16. So the two have shortcuts below,
+// with the same results.
+constexpr bool has_two_bytes(DType dtype) {
+    return dtype == DType::bf16 || dtype == DType::fp16;
+}
+
+/// The nearest BF16, ties to even, of a number that is no NaN: its upper half. A carry leads to infinity.
+std::uint32_t upper_half(std::uint32_t word) {
+    return (word + 0x7fffu + (word >> 16 & 1u)) >> 16;
+}
+
 }  // namespace
 
 const DTypeInfo& info(DType dtype) {
@@ -156,6 +167,11 @@ std::size_t bytes_of(DType dtype, std::size_t count) {
 
 std::uint32_t load_bits(DType dtype, const void* memory, std::size_t element) {
     const auto* const bytes = static_cast<const unsigned char*>(memory);
+    if (has_two_bytes(dtype)) {
+        std::uint16_t both = 0;
+        std::memcpy(&both, bytes + element * sizeof both, sizeof both);
+        return both;
+    }
     if (info(dtype).bits == 4) return bytes[element / 2] >> (element % 2 * 4) & 0xfu;
     const std::size_t size = size_of(dtype);
     std::uint32_t bits = 0;
@@ -165,6 +181,11 @@ std::uint32_t load_bits(DType dtype, const void* memory, std::size_t element) {
 
 void store_bits(DType dtype, void* memory, std::size_t element, std::uint32_t bits) {
     auto* const bytes = static_cast<unsigned char*>(memory);
+    if (has_two_bytes(dtype)) {
+        const auto both = static_cast<std::uint16_t>(bits);
+        std::memcpy(bytes + element * sizeof both, &both, sizeof both);
+        return;
+    }
     if (info(dtype).bits == 4) {
         const std::size_t shift = element % 2 * 4;
         unsigned char& both = bytes[element / 2];
@@ -212,6 +233,7 @@ bool guard_tells(DType dtype) {
 }
 
 double exact_value(DType dtype, std::uint32_t bits) {
+    if (dtype == DType::bf16) return static_cast<double>(std::bit_cast<float>(bits << 16));
     const Fields& f = fields(dtype);
     const std::uint32_t magnitude = bits >> f.unused & f.magnitudes;
     const bool negative = (bits >> f.unused & f.sign) != 0;
@@ -235,6 +257,7 @@ std::uint32_t encode(DType dtype, float x) {
     if (dtype == DType::fp32) return word;
     if (word == kPoisonBits) return info(dtype).poison;
     if (word == kGuardBits) return info(dtype).guard;
+    if (dtype == DType::bf16 && !std::isnan(x)) return upper_half(word);
     return encode(dtype, static_cast<double>(x));
 }
 

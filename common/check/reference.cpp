@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "common/check/epilogue.hpp"
 #include "common/check/parallel.hpp"
@@ -11,16 +12,16 @@
 namespace gemm {
 namespace {
 
-/// Adds the products of STEPS steps along K to n sums, each in the order of the steps. b: the first step's
-/// row. (Several at once, since the sums of all columns fit no registers.)
+/// Adds the products of STEPS steps along K to n sums, each in the order of the steps. a: of each step an
+/// element; b: the first step's row. (Several at once, since the sums of all columns fit no registers.)
 template <int STEPS>
-void add_products(const float* a, std::int64_t a_step, const float* b, std::int64_t ldb, std::int64_t n,
-                  double* __restrict sum, double* __restrict magnitude, float* __restrict plain) {
+void add_products(const float* a, const float* b, std::int64_t ldb, std::int64_t n, double* __restrict sum,
+                  double* __restrict magnitude, float* __restrict plain) {
     for (std::int64_t j = 0; j < n; ++j) {
         double exact = sum[j], size = magnitude[j];
         float simple = plain[j];
         for (int k = 0; k < STEPS; ++k) {
-            const float x = a[k * a_step], y = b[k * ldb + j];
+            const float x = a[k], y = b[k * ldb + j];
             const double product = static_cast<double>(x) * static_cast<double>(y);
             exact += product;
             size += std::fabs(product);
@@ -42,19 +43,59 @@ void cut_off(float* sums, std::int64_t n) {
     }
 }
 
-/// op(B)'s elements where they lie, as they are multiplied. A number times its scale is exact in FP32: 8 + 8
-/// and 11 + 8 significant bits fit.
-std::vector<float> weights(const HostProblem& w) {
-    std::vector<float> all = floats(w.host().B);
+/// op(B)'s element as it is multiplied. A number times its scale is exact in FP32: 8 + 8 and 11 + 8
+/// significant bits fit.
+float weight(const HostProblem& w, std::int64_t k, std::int64_t col) {
     const Shape& s = w.shape();
-    if (s.variant.group == 0) return all;
-    parallel_for(s.K, 64, [&](std::int64_t first, std::int64_t last) {
+    const auto number = static_cast<float>(w.host().B[s.b_at(k, col)]);
+    return s.variant.group == 0 ? number : number * static_cast<float>(w.host().scales[s.scale_at(k, col)]);
+}
+
+/// A matrix of FP32 in row-major order: an operand where it lies, which may have gigabytes, or a copy of what
+/// is read of it.
+struct Values {
+    std::vector<float> copy;
+    const float* data = nullptr;
+    std::int64_t pitch = 0;
+
+    Values(std::vector<float> values, std::int64_t row)
+        : copy(std::move(values)), data(copy.data()), pitch(row) {}
+    Values(const Elements& of, std::int64_t row) : pitch(row) {
+        if (of.dtype() != DType::fp32) copy = floats(of);
+        data = of.dtype() == DType::fp32 ? reinterpret_cast<const float*>(of.bytes().data()) : copy.data();
+    }
+};
+
+/// The chosen columns of op(B), side by side, so that the loop over them runs over neighbors: K×cols.size().
+Values columns_of_b(const HostProblem& w, const std::vector<std::int64_t>& cols, std::int64_t K) {
+    const Shape& s = w.shape();
+    const auto width = static_cast<std::int64_t>(cols.size());
+    if (width == s.N && !s.variant.b_transposed() && s.variant.group == 0) return {w.host().B, s.ldb};
+    std::vector<float> gathered(static_cast<std::size_t>(K * width));
+    parallel_for(K, (1 << 14) / (width + 1) + 1, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t k = first; k < last; ++k) {
-            for (std::int64_t col = 0; col < s.N; ++col)
-                all[s.b_at(k, col)] *= static_cast<float>(w.host().scales[s.scale_at(k, col)]);
+            for (std::int64_t j = 0; j < width; ++j)
+                gathered[static_cast<std::size_t>(k * width + j)] =
+                    weight(w, k, cols[static_cast<std::size_t>(j)]);
         }
     });
-    return all;
+    return {std::move(gathered), width};
+}
+
+/// The chosen rows of op(A), one below the other.
+Values rows_of_a(const HostProblem& w, const std::vector<std::int64_t>& rows, std::int64_t K) {
+    const Shape& s = w.shape();
+    const auto count = static_cast<std::int64_t>(rows.size());
+    if (count == s.M && !s.variant.a_transposed()) return {w.host().A, s.lda};
+    std::vector<float> gathered(static_cast<std::size_t>(count * K));
+    parallel_for(count, (1 << 14) / (K + 1) + 1, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; ++i) {
+            for (std::int64_t k = 0; k < K; ++k)
+                gathered[static_cast<std::size_t>(i * K + k)] =
+                    static_cast<float>(w.host().A[s.a_at(rows[static_cast<std::size_t>(i)], k)]);
+        }
+    });
+    return {std::move(gathered), K};
 }
 
 }  // namespace
@@ -70,26 +111,7 @@ Reference reference(const HostProblem& w, std::vector<std::int64_t> rows, std::v
     const Epilogue epilogue(w);
     const bool fp8 = accumulator(s.variant) == Accumulator::tensor_fp8;
 
-    // The chosen columns of op(B) side by side, so that the inner loop below runs over neighbors.
-    const std::vector<float> all_of_a = floats(w.host().A), all_of_b = weights(w);
-    const float* B = all_of_b.data();
-    std::int64_t ldb = s.ldb;
-    std::vector<float> gathered;
-    if (width != s.N || s.variant.b_transposed()) {
-        gathered.resize(static_cast<std::size_t>(K * width));
-        for (std::int64_t k = 0; k < K; ++k) {
-            for (std::int64_t j = 0; j < width; ++j) {
-                const std::int64_t col = ref.cols[static_cast<std::size_t>(j)];
-                gathered[static_cast<std::size_t>(k * width + j)] =
-                    s.variant.b_transposed() ? B[col * s.ldb + k] : B[k * s.ldb + col];
-            }
-        }
-        B = gathered.data();
-        ldb = width;
-    }
-    // From one step along K to the next in a row of op(A).
-    const std::int64_t a_row = s.variant.a_transposed() ? 1 : s.lda,
-                       a_step = s.variant.a_transposed() ? s.lda : 1;
+    const Values A = rows_of_a(w, ref.rows, K), B = columns_of_b(w, ref.cols, K);
 
     constexpr std::int64_t kStrip = 512;  // columns whose three accumulators stay in the first-level cache
     const std::int64_t strips = ceil_div(width, kStrip);
@@ -101,12 +123,12 @@ Reference reference(const HostProblem& w, std::vector<std::int64_t> rows, std::v
                          const std::int64_t i = item / strips, j0 = item % strips * kStrip;
                          const std::int64_t n = std::min(kStrip, width - j0);
                          const std::int64_t row = ref.rows[static_cast<std::size_t>(i)];
-                         const float* a = all_of_a.data() + row * a_row;
+                         const float* a = A.data + i * A.pitch;
                          std::fill_n(sum.begin(), n, 0.0);
                          std::fill_n(magnitude.begin(), n, 0.0);
                          std::fill_n(plain.begin(), n, 0.0f);
                          const auto add = [&](auto products, std::int64_t k) {
-                             products(a + k * a_step, a_step, B + k * ldb + j0, ldb, n, sum.data(),
+                             products(a + k, B.data + k * B.pitch + j0, B.pitch, n, sum.data(),
                                       magnitude.data(), plain.data());
                          };
                          std::int64_t k = 0;

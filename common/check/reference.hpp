@@ -20,6 +20,7 @@ struct Reference {
     std::vector<float> plain;
 };
 
+/// Where there are as many rows as op(A) has, or columns as op(B), they are all of them, in order.
 /// Work: rows.size()·cols.size()·K multiply-adds in three accumulators, spread over all cores.
 Reference reference(const HostProblem& w, std::vector<std::int64_t> rows, std::vector<std::int64_t> cols);
 

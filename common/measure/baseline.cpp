@@ -42,8 +42,10 @@ void check_cublas(cublasStatus_t status, const char* expression, const char* fil
 constexpr std::size_t kWorkspaceFloats = std::size_t{64} << 20;
 constexpr std::size_t kWorkspaceBytes = kWorkspaceFloats * sizeof(float);
 
-constexpr int kHeuristics = 8;     // of cuBLASLt's, that are tried
-constexpr double kWarmMs = 300.0;  // of launches before the trial: it is as warm as when it is timed
+constexpr int kHeuristics = 8;  // of cuBLASLt's, that are tried
+// Of launches before the trial, so that it is as warm as when it is timed; fewer do on a GPU that was at work
+// a moment ago.
+constexpr double kWarmMs = 300.0, kBriefWarmMs = 100.0;
 
 constexpr std::int64_t kGrain = 1 << 16;  // elements that are worth a thread
 
@@ -61,15 +63,17 @@ void require_known(const Variant& v) {
     throw Error("cuBLAS has no product of " + text(v) + " to compare with; use --verify-only.");
 }
 
-/// A device copy of |m|.
+/// A device copy of |m|, whose type's sign is its uppermost bit.
 Buffer upload_absolute(const Elements& m) {
-    std::vector<float> values = floats(m);
-    parallel_for(std::ssize(values), kGrain, [&](std::int64_t first, std::int64_t last) {
-        std::transform(values.begin() + first, values.begin() + last, values.begin() + first,
-                       [](float x) { return std::fabs(x); });
-    });
+    Elements absolute = m;
+    const std::uint32_t sign = std::uint32_t{1} << (info(m.dtype()).bits - 1);
+    parallel_for(std::ssize(m.bytes()) * 8 / info(m.dtype()).bits, kGrain,
+                 [&](std::int64_t first, std::int64_t last) {
+                     for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i)
+                         absolute.set_bits(i, m.bits(i) & ~sign);
+                 });
     Buffer buffer(m.size(), 0, m.dtype());
-    buffer.upload(elements(m.dtype(), values));
+    buffer.upload(absolute);
     return buffer;
 }
 
@@ -187,11 +191,13 @@ struct Choice {
 
 /// The place of the fastest contender. All of them have run before.
 std::size_t fastest_of(const std::vector<Contender>& contenders, const std::vector<Problem>& problems,
-                       std::uint64_t seed, const std::function<void(const std::string&)>& progress) {
+                       std::uint64_t seed, bool brief,
+                       const std::function<void(const std::string&)>& progress) {
     TimingOptions options;
     options.rounds = 1;
     options.seed = seed;
-    options.warm_ms = kWarmMs;
+    options.warm_ms = brief ? kBriefWarmMs : kWarmMs;
+    options.sample_ms = brief ? kBriefSampleMs : kSampleMs;
     if (progress) {
         options.progress = [&](int, int, const std::string& next) { progress(next); };
     }
@@ -377,7 +383,7 @@ void Baseline::launch(const Problem& p, cudaStream_t stream) {
     }
 }
 
-void Baseline::choose(const std::vector<Problem>& problems, std::uint64_t seed,
+void Baseline::choose(const std::vector<Problem>& problems, std::uint64_t seed, bool brief,
                       const std::function<void(const std::string&)>& progress) {
     impl_->chosen.reset();
     const Problem& p = problems.at(0);
@@ -410,7 +416,7 @@ void Baseline::choose(const std::vector<Problem>& problems, std::uint64_t seed,
     }
     if (numbers.empty()) return;  // cublasGemmEx takes every shape
 
-    const std::size_t winner = fastest_of(contenders, problems, seed, progress);
+    const std::size_t winner = fastest_of(contenders, problems, seed, brief, progress);
     impl_->unbind();  // the stream of the timing is gone
     if (winner == 0) return;
     const std::size_t number = numbers[winner - 1];
@@ -475,25 +481,29 @@ WholeMatrix Baseline::whole(Workload& w) {
     std::optional<Buffer> longer;
     if (p.variant.C != DType::fp32) {
         longer.emplace(w.host().C.size(), 0);
-        longer->upload(elements(DType::fp32, floats(w.host().C)));
+        if (shape.beta != 0.0f) longer->upload(elements(DType::fp32, floats(w.host().C)));
         p.C = longer->data();
     }
     const auto result_of = [&](const Problem& of) {
         impl_->gemm_ex(of, CUDA_R_32F, nullptr);
         CUDA_CHECK(cudaDeviceSynchronize());
-        return floats(longer ? longer->download() : w.download_c());
+        return longer ? longer->download() : w.download_c();
+    };
+    const auto values_of = [](const Elements& fp32) {  // where they are: a copy takes seconds
+        return reinterpret_cast<const float*>(fp32.bytes().data());
     };
     {
-        const std::vector<float> c = result_of(p);
+        const Elements result_c = result_of(p);
+        const float* const c = values_of(result_c);
         parallel_for(M, kGrain / N + 1, [&](std::int64_t first, std::int64_t last) {
             for (std::int64_t row = first; row < last; ++row) {
-                std::copy_n(c.data() + row * pitch, N, result.value.data() + row * N);
+                std::copy_n(c + row * pitch, N, result.value.data() + row * N);
             }
         });
     }
 
     {
-        std::vector<float> product;  // |A|·|B|
+        Elements product;  // |A|·|B|
         {
             const Buffer a = upload_absolute(w.host().A), b = upload_absolute(w.host().B);
             p.A = a.data();
@@ -502,12 +512,13 @@ WholeMatrix Baseline::whole(Workload& w) {
             p.beta = 0.0f;
             product = result_of(p);
         }
-        const std::vector<float> c0 = floats(w.host().C);
+        const std::vector<float> c0 = shape.beta != 0.0f ? floats(w.host().C) : std::vector<float>();
+        const float* const ab = values_of(product);
         const float alpha = std::fabs(shape.alpha), beta = std::fabs(shape.beta);
         parallel_for(M, kGrain / N + 1, [&](std::int64_t first, std::int64_t last) {
             for (std::int64_t row = first; row < last; ++row) {
-                const float* const from = product.data() + row * pitch;
-                const float* const c = c0.data() + row * pitch;
+                const float* const from = ab + row * pitch;
+                const float* const c = beta != 0.0f ? c0.data() + row * pitch : nullptr;
                 float* const to = result.magnitude.data() + row * N;
                 // BLAS's rules for scalars: what a zero switches off is not read, it may be NaN.
                 for (std::int64_t col = 0; col < N; ++col) {

@@ -31,9 +31,10 @@ class Baseline {
     void launch(const Problem& p, cudaStream_t stream);
 
     /// What launch() takes for these copies of one problem from here on: times the candidates, interleaved,
-    /// on a GPU that has been at work, about a second (contest.hpp). Writes C, as launch() does. progress
-    /// (may be empty) is told before every sample. Throws Error.
-    void choose(const std::vector<Problem>& problems, std::uint64_t seed,
+    /// on a GPU that has been at work, about a second (contest.hpp); half of that where it is to be `brief`
+    /// (SpeedOptions::brief). Writes C, as launch() does. progress (may be empty) is told before every
+    /// sample. Throws Error.
+    void choose(const std::vector<Problem>& problems, std::uint64_t seed, bool brief,
                 const std::function<void(const std::string& next)>& progress = {});
 
     /// "cublasGemmEx CUBLAS_COMPUTE_32F", "cublasLt heuristic 3, CUBLAS_COMPUTE_32F" (counted from 0): what

@@ -55,6 +55,7 @@ std::vector<TimedLesson> Measurer::time(const std::vector<const Lesson*>& right,
     SpeedOptions speed;
     speed.rounds = options.rounds;
     speed.energy = options.energy;
+    speed.brief = options.brief;
     LaunchWatch watch("", options.patience, options.hangs);
     speed.progress = [&](int samples, int of, const std::string& next) {
         const bool lesson = std::any_of(right.begin(), right.end(), [&](auto* l) { return next == l->name; });

@@ -48,6 +48,7 @@ struct MeasureOptions {
     bool timing = false;  // where the device times and the shape is timeable
     int rounds = 0;       // as TimingOptions::rounds
     bool energy = false;  // as TimingOptions::energy
+    bool brief = false;   // as SpeedOptions::brief
     int patience = 0;     // seconds that a lesson's verification may take, or one sample of its times, before
                           // the program ends (launch_watch.hpp); 0: any
     /// Told of it before the program ends, in another thread: which lesson, and the sentence. May be empty.

@@ -54,7 +54,7 @@ std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons,
         static_cast<std::int64_t>(problems.size()) * bytes_touched(problems[0]) > 3 * device.l2_bytes &&
         device.l2_bytes > 0;
 
-    baseline.choose(problems, w.seed(), [&](const std::string& next) {
+    baseline.choose(problems, w.seed(), options.brief, [&](const std::string& next) {
         if (options.progress) options.progress(0, 1, next);
     });
     const std::string against = baseline.name(problems[0]);
@@ -77,6 +77,10 @@ std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons,
     TimingOptions timing;
     timing.rounds = options.rounds;
     timing.energy = options.energy;
+    if (options.brief) {
+        timing.sample_ms = kBriefSampleMs;
+        timing.warm_ms = 0.0;  // choosing cuBLAS's kernel has just done that
+    }
     timing.seed = w.seed();
     timing.progress = options.progress;
     // Poison again, so that what is found afterwards was written by launches that were timed.

@@ -30,6 +30,7 @@ struct Speed {
 struct SpeedOptions {
     int rounds = 0;       // as TimingOptions::rounds
     bool energy = false;  // as TimingOptions::energy
+    bool brief = false;   // samples of kBriefSampleMs, on a GPU that has just been at work
     /// Before every sample: how many are done, of how many, and whose comes next.
     std::function<void(int done, int total, const std::string& lesson)> progress;
 };

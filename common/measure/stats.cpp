@@ -10,7 +10,6 @@
 namespace gemm {
 namespace {
 
-constexpr double kSampleMs = 10.0;    // aimed at; the rule is ≥ 1
 constexpr int kMaxLaunches = 20000;   // a kernel that takes no time at all still ends
 constexpr double kBudgetMs = 2000.0;  // of one contender at one size
 constexpr double kSlowMs = 6000.0;    // five samples longer than this become three
@@ -41,9 +40,9 @@ double median_ratio(const std::vector<double>& baseline_ms, const std::vector<do
     return median(std::move(ratios));
 }
 
-int launches_per_sample(double ms) {
-    if (!(ms > kSampleMs / kMaxLaunches)) return kMaxLaunches;
-    return std::max(1, static_cast<int>(std::ceil(kSampleMs / ms)));
+int launches_per_sample(double ms, double sample_ms) {
+    if (!(ms > sample_ms / kMaxLaunches)) return kMaxLaunches;
+    return std::max(1, static_cast<int>(std::ceil(sample_ms / ms)));
 }
 
 int affordable_rounds(double sample_ms) {

@@ -19,9 +19,13 @@ double median(std::vector<double> values);
 /// Throws std::invalid_argument when the lengths differ.
 double median_ratio(const std::vector<double>& baseline_ms, const std::vector<double>& ms);
 
-/// How many launches of `ms` milliseconds make one sample. A sample must last at least 1 ms; 10 ms are aimed
-/// at, because the estimate was taken while the clocks were still rising.
-int launches_per_sample(double ms);
+/// Milliseconds that a sample is to last. It must last at least 1 ms; ten times that are aimed at, because
+/// the estimate was taken while the clocks were still rising. Of many sizes in a row, each is estimated on a
+/// GPU that has just been at work, so that less will do.
+inline constexpr double kSampleMs = 10.0, kBriefSampleMs = 1.5;
+
+/// How many launches of `ms` milliseconds make one sample of `sample_ms`.
+int launches_per_sample(double ms, double sample_ms = kSampleMs);
 
 /// How many rounds a contender takes part in when one of its samples lasts `sample_ms`: about two seconds'
 /// worth, 5 … 25; 3 when five would take more than six seconds.

@@ -15,7 +15,9 @@
 namespace gemm {
 namespace {
 
-constexpr std::chrono::milliseconds kBetweenReadings(5);  // of clock and power, while a sample runs
+using Microseconds = std::chrono::duration<double, std::micro>;
+
+constexpr Microseconds kBetweenReadings(5000);  // of clock and power, while a sample runs
 constexpr int kEnergyRounds = 20;
 
 /// A stream that does not wait for the default stream, and two events on it.
@@ -68,7 +70,10 @@ class Stopwatch {
 /// nobody has touched for longest.
 class Sampler {
   public:
-    explicit Sampler(const std::vector<Problem>& problems) : problems_(problems) {}
+    /// sample_ms: how long samples are to be. Shorter ones are looked at more often, so that waiting for one
+    /// does not take several times as long as it does.
+    Sampler(const std::vector<Problem>& problems, double sample_ms)
+        : problems_(problems), between_(std::min(kBetweenReadings, Microseconds(500.0 * sample_ms))) {}
 
     /// The copy that the last of `launches` launches from here will write.
     std::size_t last_copy(int launches) const {
@@ -95,7 +100,7 @@ class Sampler {
     double sample(const Contender& contender, int lead_in, int launches, WhileBusy while_busy) {
         enqueue(contender, lead_in);
         enqueue_timed(contender, launches);
-        for (while_busy(); !watch_.stopped(); while_busy()) std::this_thread::sleep_for(kBetweenReadings);
+        for (while_busy(); !watch_.stopped(); while_busy()) std::this_thread::sleep_for(between_);
         return watch_.wait();
     }
     /// The same of a loop that is longer than the GPU's queue: while_busy also runs while it is enqueued,
@@ -118,6 +123,7 @@ class Sampler {
 
   private:
     const std::vector<Problem>& problems_;
+    Microseconds between_;  // readings
     Stopwatch watch_;
     std::size_t next_ = 0;
 };
@@ -172,7 +178,7 @@ std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders,
     if (contenders.empty() || problems.empty()) throw Error("there is nothing to time");
     const std::size_t count = contenders.size();
     const Nvml nvml;
-    Sampler sampler(problems);
+    Sampler sampler(problems, options.sample_ms);
     // The stream does not wait for the default one, on which the matrices were uploaded.
     CUDA_CHECK(cudaDeviceSynchronize());
 
@@ -181,7 +187,8 @@ std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders,
     for (std::size_t i = 0; i < count; ++i) {
         if (options.progress) options.progress(0, 1, contenders[i].name);
         launch_ms[i] = options.launch_ms > 0.0 ? options.launch_ms : estimate(sampler, contenders[i]);
-        launches[i] = options.energy ? launches_per_loop(launch_ms[i]) : launches_per_sample(launch_ms[i]);
+        launches[i] = options.energy ? launches_per_loop(launch_ms[i])
+                                     : launches_per_sample(launch_ms[i], options.sample_ms);
         sample_ms[i] = launch_ms[i] * launches[i];
     }
     const Schedule schedule =

@@ -11,6 +11,7 @@
 
 #include "common/gemm.hpp"
 #include "common/measure/energy.hpp"
+#include "common/measure/stats.hpp"
 
 namespace gemm {
 
@@ -37,6 +38,7 @@ struct TimingOptions {
     std::uint64_t seed = 0;  // shuffles the order within each round
     // Of launches of contenders[0] in front of the first sample: they bring the clocks to where they stay.
     double warm_ms = 100.0;
+    double sample_ms = kSampleMs;  // that a sample is to last, unless a launch lasts longer
     /// Samples are loops of more than a second, 20 rounds of them unless `rounds` says otherwise, and what
     /// they take of the GPU is read off its counters.
     bool energy = false;

@@ -194,16 +194,16 @@ void deliver(const std::string& file, const std::string& text) {
     file.empty() ? print(text) : write_file(file, text);
 }
 
-void check_writable(const std::string& file) {
+void check_writable(const std::string& file, std::string_view option) {
     if (file.empty()) return;
     std::error_code error;
     const std::filesystem::file_status status = std::filesystem::status(file, error);
     if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-        throw Error("--output must name a file, and " + file + " is something else.");
+        throw Error(std::string(option) + " must name a file, and " + file + " is something else.");
     }
     const std::string temporary = file + ".tmp";
     if (!std::ofstream(temporary))
-        throw Error("--output cannot be written: " + temporary + " cannot be created.");
+        throw Error(std::string(option) + " cannot be written: " + temporary + " cannot be created.");
     std::filesystem::remove(temporary, error);
 }
 

@@ -64,8 +64,9 @@ void parse_options(const std::string& program, const std::string& about, const s
 /// where it tells who waits for whom) and status 2.
 int run_program(const std::string& program, const std::function<int()>& body);
 
-/// Throws Error unless a file can be written there (empty: none): better now than after the measurement.
-void check_writable(const std::string& file);
+/// Throws Error, which names the option, unless a file can be written there (empty: none): better now than
+/// after the measurement.
+void check_writable(const std::string& file, std::string_view option = "--output");
 
 /// All of the text or nothing of it: whoever reads the file never sees half of it. Throws Error.
 void write_file(const std::string& file, const std::string& text);

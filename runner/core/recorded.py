@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from runner.core.atlas import VARIANTS
 from runner.core.results import PUBLISHED, ROOT, folder_of, is_charted, key_of, lessons, only_architecture
 
 
@@ -49,11 +50,15 @@ def _lessons_in(path: Path) -> set[str]:
 
 
 def missing(root: Path = ROOT) -> list[str]:
-    """A sentence for each record that some lessons are not in yet."""
+    """A sentence for each record that some lessons are not in yet, and for the atlas of types that have none."""
     said = []
     for record in _RECORDS:
         held = _lessons_in(root / "plots" / "results" / record.file)
         without = [name for name in lessons(root) if name not in held and record.wanted(name, root)]
         if held and without:
             said.append(f"Not recorded yet, {record.what}: {', '.join(without)}. {record.command} does it.")
+    results = root / "plots" / "results"
+    types = [variant for variant in VARIANTS if not (results / f"{PUBLISHED}-atlas-{variant}.json").exists()]
+    if types and (results / f"{PUBLISHED}.json").exists():
+        said.append(f"Not recorded yet, atlas: {', '.join(types)}. ./gemm atlas --record does it.")
     return said

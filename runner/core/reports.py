@@ -80,6 +80,15 @@ class Failed(TypedDict):
     failure: str  # for people
 
 
+class LeftOut(TypedDict):
+    """A size that does not fit into this machine's memory."""
+
+    m: int
+    n: int
+    k: int
+    reason: str  # for people
+
+
 class Skipped(TypedDict):
     """A lesson that does not run on this device."""
 
@@ -122,5 +131,6 @@ class Results(TypedDict, total=False):
     resources: dict[str, Resources | None]  # by lesson
     skipped: list[Skipped]
     failed: list[Failed]
+    left_out: list[LeftOut]  # where there are some
     commit: str | None
     date: str

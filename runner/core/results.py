@@ -36,6 +36,7 @@ class _Listed(NamedTuple):
 
     folder: str
     architecture: str | None  # that it is for alone
+    installed: bool  # programs of one's own get it
     formerly: tuple[str, ...]  # names that it had
 
 
@@ -59,7 +60,10 @@ def _listed(root: Path) -> dict[str, _Listed]:
         name, *folder = words[""]
         architectures = words.get("ARCHITECTURES", [])
         found[name] = _Listed(
-            folder[0] if folder else name, architectures[0] if architectures else None, tuple(words.get("FORMERLY", []))
+            folder[0] if folder else name,
+            architectures[0] if architectures else None,
+            "INSTALLED" in words,
+            tuple(words.get("FORMERLY", [])),
         )
     return found
 
@@ -128,6 +132,12 @@ def only_architecture(lesson: str, root: Path = ROOT) -> str | None:
     """`90a`, of a lesson that runs on that architecture alone; None of all others."""
     listed = _listed(root).get(lesson)
     return listed.architecture if listed else None
+
+
+def installed(root: Path = ROOT) -> list[str]:
+    """The lessons that programs of one's own get, in course order. Of those that multiply the same types on a GPU, the last one
+    is the fastest."""
+    return [name for name, listed in _listed(root).items() if listed.installed]
 
 
 def former_names(root: Path = ROOT) -> dict[str, str]:

@@ -104,7 +104,7 @@ class _Watch:
         return bool(self.culprit)
 
 
-def _lost(output: Path) -> Failed | None:
+def lost_in(output: Path) -> Failed | None:
     """Which one took the device down or did not end, as gemm_bench says in the place of results."""
     try:
         return json.loads(output.read_text(encoding="utf-8")).get("lost")
@@ -130,7 +130,7 @@ def run(
             failure = f"It did not end within {watch.limit:.0f} s: probably an endless loop."
             lost.append({"lesson": watch.culprit, "ran": True, "failure": failure})
             continue
-        culprit = _lost(output) if done.status not in (0, 1) else None
+        culprit = lost_in(output) if done.status not in (0, 1) else None
         if not culprit or culprit["lesson"] not in left:
             process.require(done, "gemm_bench", (0, 1))
             found = load(output)

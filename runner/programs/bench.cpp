@@ -42,8 +42,8 @@ struct Settings {
     int device = 0, rounds = 0;
     std::int64_t batch = -1;      // problems, of variants that are batches; else as usual
     std::optional<int> patience;  // for every size; else by size
-    bool verify_only = false, energy = false;
-    std::string like, output;
+    bool verify_only = false, energy = false, brief = false;
+    std::string like, output, so_far;
 };
 
 /// "01_naive,03_smem" → those lessons; empty → all of them, or all that take `variant` (none: each its
@@ -118,22 +118,30 @@ Settings read_options(int argc, char** argv) {
         options.push_back(
             {"--energy", &s.energy,
              "time loops of more than a second, 20 rounds, and say what a launch takes in joules"});
+        options.push_back(
+            {"--brief", &s.brief,
+             "shorter samples, of 1.5 ms and not 10, for many sizes; those that do not fit are left out"});
     } else {
         options.push_back(gemm::schedule_option(s.schedule));
         options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});
     }
     options.push_back({"--output", &s.output, "where the JSON goes [standard output]", "FILE"});
+    options.push_back({"--so-far", &s.so_far,
+                       "where the JSON of the sizes that are finished is while others are measured [nowhere]",
+                       "FILE"});
     gemm::parse_options("gemm_bench",
                         "Verifies every lesson at every size, and times those that are right against "
                         "cuBLAS, interleaved.",
                         options, argc, argv);
     if (s.energy && s.verify_only) throw Error("--energy needs times; leave --verify-only out.");
+    if (s.energy && s.brief) throw Error("--energy times long loops; leave --brief out.");
     s.lessons = chosen_lessons(lessons, gemm::variant_option(variant, dtype));
     add_sizes("--sizes", sizes, s.sizes);
     const std::size_t ordinary = s.sizes.size();
     if (!large.empty()) add_sizes("--large-sizes", large, s.sizes);
     s.large = s.sizes.size() - ordinary;
     gemm::check_writable(s.output);
+    gemm::check_writable(s.so_far, "--so-far");
     return s;
 }
 
@@ -286,8 +294,23 @@ std::vector<const Lesson*> fast_lessons(const Settings& s, const Group& group, s
     return fast;
 }
 
-/// Measures every group at every size; what came of it has the order of the sizes.
-void measure(const Settings& s, const gemm::Device& device, std::vector<Group>& groups) {
+/// `result` with what came of the sizes that are finished, in the order in which they were asked for.
+Json finished_json(const Settings& s, const std::vector<Group>& groups, Json result) {
+    Json runs = Json::array(), failed = Json::array();
+    for (std::size_t i = 0; i < s.sizes.size(); ++i) {
+        for (const Group& group : groups) {
+            const Shape shape = shape_of(s, s.sizes[i], group.variant);
+            for (const Measured& m : group.measured[i]) add(runs, failed, *m.lesson, shape, m.outcome);
+        }
+    }
+    result["runs"] = std::move(runs);
+    result["failed"] = std::move(failed);
+    return result;
+}
+
+/// Measures every group at every size; what came of it has the order of the sizes. Sizes that were left out,
+/// since they do not fit, go into `result`.
+void measure(const Settings& s, const gemm::Device& device, std::vector<Group>& groups, Json& result) {
     const bool timing = gemm::kDeviceTimes && !s.verify_only;
     int total = 0, finished = 0;
     for (const Group& group : groups) {
@@ -311,6 +334,7 @@ void measure(const Settings& s, const gemm::Device& device, std::vector<Group>& 
             options.timing = timing;
             options.rounds = s.rounds;
             options.energy = s.energy;
+            options.brief = s.brief;
             options.patience = s.patience.value_or(gemm::patience_of(shape));
             options.hangs = [&](const std::string& lesson, const std::string& said) {
                 // (To a stream that others may hold it could not be written.)
@@ -322,8 +346,11 @@ void measure(const Settings& s, const gemm::Device& device, std::vector<Group>& 
             try {
                 if (!lessons.empty()) outcomes = measurer.measure(lessons, shape, s.seed, options);
             } catch (const gemm::TooLarge& error) {
-                if (!large) throw;
+                if (!large && !s.brief) throw;
                 std::fprintf(stderr, "%s It is left out.\n", error.what());
+                Json left_out = shape_json(shape);
+                left_out["reason"] = error.what();
+                result["left_out"].push_back(std::move(left_out));
             }
             for (std::size_t j = 0; j < outcomes.size(); ++j)
                 group.measured[i].push_back({lessons[j], std::move(outcomes[j])});
@@ -335,6 +362,7 @@ void measure(const Settings& s, const gemm::Device& device, std::vector<Group>& 
             }
             finished += gemm::Measurer::steps(group.lessons.size(), shape, timing);
         }
+        if (!s.so_far.empty()) gemm::write_file(s.so_far, gemm::to_text(finished_json(s, groups, result)));
     }
     progress(total, "done");
 }
@@ -349,20 +377,11 @@ int run(const Settings& s) {
 
     Json result = {{"schema", 2}, {"device", std::move(device_object)}, {"seed", s.seed}};
     std::vector<Group> groups = groups_of(s, device, result);
-    measure(s, device, groups);
+    measure(s, device, groups, result);
 
-    Json runs = Json::array(), failed = Json::array();  // in the order that was asked for
-    for (std::size_t i = 0; i < s.sizes.size(); ++i) {
-        for (const Group& group : groups) {
-            const Shape shape = shape_of(s, s.sizes[i], group.variant);
-            for (const Measured& m : group.measured[i]) add(runs, failed, *m.lesson, shape, m.outcome);
-        }
-    }
-    const bool right = failed.empty();
-    result["runs"] = std::move(runs);
-    result["failed"] = std::move(failed);
+    result = finished_json(s, groups, std::move(result));
     gemm::deliver(s.output, gemm::to_text(result));
-    return right ? gemm::kRight : gemm::kWrong;
+    return result["failed"].empty() ? gemm::kRight : gemm::kWrong;
 }
 
 }  // namespace

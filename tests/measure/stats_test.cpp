@@ -53,6 +53,8 @@ TEST_CASE("stats: launches per sample") {
         if (launches > 1) CHECK((launches - 1) * ms < 10.0);  // no more than needed
     }
     CHECK(gemm::launches_per_sample(20.0) == 1);
+    CHECK(gemm::launches_per_sample(2.5, gemm::kBriefSampleMs) == 1);
+    CHECK(gemm::launches_per_sample(0.01, gemm::kBriefSampleMs) == 150);
     CHECK(gemm::launches_per_sample(2.5) == 4);
     CHECK(gemm::launches_per_sample(0.0) >= 1);  // no time at all still ends
     CHECK(gemm::launches_per_sample(std::numeric_limits<double>::quiet_NaN()) >= 1);

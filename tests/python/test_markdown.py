@@ -17,9 +17,10 @@ import pytest
 from conftest import descriptors, drawn
 from plots_synthetic import STEPS, TWELVE, checkout, gpu_results, mixed_results, record, svg_texts, tuned_results
 
-from plots import data, ladders, outline, pictures, progression, prose, sweep, tables
+from plots import atlas, data, ladders, outline, pictures, progression, prose, sweep, tables
 from plots.data import RESULTS, TUNED
 from plots.figures import PUBLISHED
+from runner.core.atlas import VARIANTS
 from runner.core.descriptors import Descriptor
 from runner.core.kernel_hash import kernel_hash
 from runner.core.results import ROOT, UserError, folder_of, lessons, load
@@ -85,7 +86,9 @@ def stale(folder: str, file: str = RESULTS) -> str:
 
 def hash_problems(root: Path) -> list[str]:
     measured = {(RESULTS, run["lesson"], run.get("kernel_hash")) for run in load(root / RESULTS)["runs"]}
-    for file, recorded in ((TUNED, data.tuned(root)), (data.PROFILE, data.profile(root)), (data.ENERGY, data.energy(root))):
+    beside: list[tuple[str, Mapping | None]] = [(data.ATLAS.format(variant), data.atlas(root, variant)) for variant in VARIANTS]
+    beside += [(TUNED, data.tuned(root)), (data.PROFILE, data.profile(root)), (data.ENERGY, data.energy(root))]
+    for file, recorded in beside:
         measured |= {(file, *of_lesson) for of_lesson in (recorded or {"kernel_hashes": {}})["kernel_hashes"].items()}
     return [
         stale(folder_of(lesson, root), file)
@@ -100,10 +103,14 @@ def chart_problems(root: Path, scratch: Path) -> list[str]:
     found = data.ladders(recorded, lessons(root))
     drawn = [(x, name, draw) for x in found for name, draw in ((x.progression, progression.draw), (x.sweep, sweep.draw))]
     known = {name for _, name, _ in drawn} | {"roofline", ladders.NAME}
+    known |= {atlas.name(variant) for variant in VARIANTS if data.atlas(root, variant)}
     for committed in sorted((root / "plots").glob("*.svg")):
         if committed.stem not in known:
             problems.append(f"plots/{committed.name} shows what {RESULTS} does not have; remove it")
     charts = {name: draw(recorded, scratch / name, ladder.lessons, ladder.variant)[1] for ladder, name, draw in drawn}
+    for variant in VARIANTS:
+        if atlas_of := data.atlas(root, variant):
+            charts[atlas.name(variant)] = atlas.draw(atlas_of, scratch / atlas.name(variant))[1]
     charts[ladders.NAME] = ladders.draw(recorded, scratch / ladders.NAME, lessons(root))[1]
     for name, fresh in charts.items():
         committed = root / "plots" / f"{name}.svg"

@@ -82,10 +82,12 @@ def test_what_is_not_recorded_yet_is_known(tmp_path: Path) -> None:
         (folder / f"h200-{name}.json").write_text(json.dumps({"lessons": {"01_a": {}}}))
     (tmp_path / "02_b").mkdir()
     (tmp_path / "02_b" / "tune.py").touch()
-    chart, autotune, timeline = recorded.missing(tmp_path)
+    (folder / "h200-atlas-fp32.json").touch()
+    chart, autotune, timeline, atlas = recorded.missing(tmp_path)
     assert "chart: 02_b, 11_c. ./gemm chart --record" in chart
     assert "autotune: 02_b. ./gemm autotune --record" in autotune  # where there is a tune.py
     assert "timeline: 11_c. ./gemm timeline --record" in timeline  # where there are mbarriers
+    assert "atlas: bf16. ./gemm atlas --record" in atlas
 
 
 @pytest.mark.parametrize(

@@ -475,6 +475,25 @@ TEST_CASE("bench: --output writes the file and nothing else") {
     CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);
 }
 
+TEST_CASE("bench: --so-far has each size once it is finished, in the order that was asked for") {
+    const Folder folder;
+    const fs::path file = folder.path / "so-far.json";
+    std::ofstream(file) << "what was there before";
+    const std::string options =
+        "gemm_bench --sizes 32,64x33x7 --lessons 01_naive,03_smem --so-far '" + file.string() + "' ";
+    Result r = run_program(options + "--verify-only");
+    INFO(r.out << r.err);
+    REQUIRE(r.status == 0);
+    const Json found = Json::parse(contents(file));
+    CHECK(found == Json::parse(r.out));
+    CHECK(found.at("runs").size() == 4);
+    CHECK(found.at("runs").at(0).at("m") == 32);
+    if (!gemm::kDeviceTimes) return;
+    r = run_program(options + "--brief");
+    REQUIRE(r.status == 0);
+    CHECK(Json::parse(contents(file)).at("runs").at(3).at("ms_median") > 0.0);
+}
+
 TEST_CASE("bench: what it refuses") {
     require_refusals("refused_by_bench",
                      {{"gemm_bench",
@@ -489,6 +508,7 @@ TEST_CASE("bench: what it refuses") {
     require_refused("gemm_bench --device 99", {" 99;"});
     require_refused("gemm_bench --output /nonexistent/out.json", {"/nonexistent/out.json.tmp"});
     require_refused("gemm_bench --output /", {"--output"});
+    require_refused("gemm_bench --so-far /", {"--so-far must name a file"});
 }
 
 TEST_CASE("bench: a size that exceeds memory leaves the old file as it was") {

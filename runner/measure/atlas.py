@@ -1,0 +1,331 @@
+"""`./gemm atlas`: the course's fastest lesson beside cuBLAS at 240 shapes, those of a language model and random ones."""
+
+from __future__ import annotations
+
+import json
+import random
+import secrets
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from runner.core import atlas as recorded
+from runner.core import descriptors, doctor, gpu, lesson, process, tables
+from runner.core.atlas import VARIANTS, AtlasRun, RecordedAtlas
+from runner.core.build import build
+from runner.core.process import Interrupted, say, say_all
+from runner.core.reports import Failed, LeftOut, Results
+from runner.core.results import RECORDED_SCHEMA, UserError, gpu_slug, installed, load
+from runner.measure.autotune import lost_in
+from runner.measure.recording import Recording, hash_of, named
+
+Shape = tuple[int, int, int]  # M, N, K
+Draw = Callable[[RecordedAtlas, bool], list[Path]]  # of an atlas, which is published or not, the picture's files
+
+SETS = ("llm", "random")
+_SLOWEST = 10  # shapes in the second table
+_ROUNDS = 15  # of timing: each takes part in all of them
+
+# The shapes
+
+_DRAW, _COUNT = 48, 200  # the seed of the random shapes, and how many there are
+_LEAST, _MOST = 16, 16384  # of each of M, N and K
+_MOST_FLOP = 2e12
+_SKINNY = 16  # one side of C is at least so many times the other
+
+# Rows: tokens that are multiplied at once. N and K: layers of language models of 7 to 70 billion weights, and a vocabulary.
+_TOKENS = (1, 16, 64, 128, 256, 1024, 4096, 8192)
+_LAYERS = ((4096, 4096), (4096, 14336), (28672, 4096), (6144, 4096), (128256, 4096))
+
+
+def llm_shapes() -> list[Shape]:
+    """The 40 of a language model."""
+    return [(m, n, k) for n, k in _LAYERS for m in _TOKENS]
+
+
+def _side(draw: random.Random, odd: bool) -> int:
+    """Log-uniform from 16 to 16384: an odd number, or a multiple of 16."""
+    side = _LEAST * (_MOST / _LEAST) ** draw.random()
+    return int(side) | 1 if odd else _LEAST * round(side / _LEAST)
+
+
+def random_shapes() -> list[Shape]:
+    """The 200 that _DRAW draws: of three in a row, the first has odd numbers, the second a C that is long or wide, the third
+    neither of the two. What is something else, has _MOST_FLOP or more or is there already, is drawn again."""
+    draw = random.Random(_DRAW)  # noqa: S311  (random() alone is the same in every version of Python)
+    found: list[Shape] = []
+    while len(found) < _COUNT:
+        kind = len(found) % 3
+        m, n, k = (_side(draw, kind == 0) for _ in range(3))
+        skinny = max(m, n) >= _SKINNY * min(m, n)
+        if 2.0 * m * n * k < _MOST_FLOP and (m, n, k) not in found and (kind == 0 or skinny == (kind == 1)):
+            found.append((m, n, k))
+    return found
+
+
+def shapes_of(chosen: str | None) -> dict[Shape, str]:
+    """The shapes of a set, or of both, each with the set that it belongs to."""
+    of = {"llm": llm_shapes, "random": random_shapes}
+    return {shape: name for name in ([chosen] if chosen else SETS) for shape in of[name]()}
+
+
+# Measuring
+
+
+@dataclass
+class _Found:
+    """What is measured of one type."""
+
+    lesson: str
+    variant: str
+    left: dict[Shape, str]  # the shapes that are still to be measured, and their sets
+    seed: int
+    shapes: int = 0
+    head: Results = field(default_factory=dict)  # type: ignore[assignment]  # device, lessons, resources
+    runs: dict[Shape, AtlasRun] = field(default_factory=dict)
+    failed: list[Failed] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    def take(self, results: Results) -> None:
+        """Shapes that gemm_bench has finished."""
+        self.head = results
+        for run in results["runs"]:
+            self.runs[_shape(run)] = cast(AtlasRun, {**run, "set": self.left.pop(_shape(run))})
+        for found, kept in ((results.get("failed", []), self.failed), (results.get("left_out", []), self.left_out)):
+            for one in found:
+                self.left.pop(_shape(one))
+                cast(list, kept).append(one)
+
+    def results(self, order: Iterable[Shape]) -> dict:
+        """As a RecordedAtlas, without commit and date."""
+        return {
+            "schema": RECORDED_SCHEMA,
+            "device": self.head["device"],
+            "variant": self.variant,
+            "lesson": self.lesson,
+            "tile": cast(dict, self.head.get("lessons", {})).get(self.lesson, {}).get("tile", {}),
+            "resources": self.head.get("resources", {}),
+            "kernel_hashes": {self.lesson: hash_of(self.lesson)},
+            "seed": self.seed,
+            "shapes": self.shapes,
+            "runs": [self.runs[shape] for shape in order if shape in self.runs],
+            "failed": self.failed,
+            "left_out": self.left_out,
+        }
+
+
+def _shape(of: Mapping[str, Any]) -> Shape:
+    return of["m"], of["n"], of["k"]
+
+
+def _read(*files: Path) -> Results | None:
+    """The first of them that gemm_bench has written results to."""
+    for file in files:
+        if file.exists() and "runs" in json.loads(file.read_text(encoding="utf-8")):
+            return load(file)
+    return None
+
+
+def _measure(program: Path, found: _Found, folder: Path) -> str:
+    """Measures what is left, until nothing is, also behind a kernel that hangs or takes the device down. Returns why the lesson
+    does not run here; empty where it does. What is measured is in `found`, however this ends."""
+    output, so_far = folder / "results.json", folder / "so-far.json"
+    asked = ["--brief", "--rounds", str(_ROUNDS), "--lessons", found.lesson, "--dtype", found.variant, "--seed", str(found.seed)]
+    while found.left:
+        for file in (output, so_far):
+            file.unlink(missing_ok=True)
+        sizes = ",".join("x".join(map(str, shape)) for shape in found.left)
+        command: list[str | Path] = [program, *asked, "--sizes", sizes, "--so-far", so_far, "--output", output]
+        before = len(found.left)
+        results = None
+        try:
+            done = process.stream(command, f"Measuring {found.lesson} {found.variant}", process.PROGRESS)
+        finally:
+            if results := _read(output, so_far):
+                found.take(results)
+        if results and (skipped := results.get("skipped", [])):
+            return skipped[0]["reason"]
+        lost = lost_in(output) if done.status not in (0, 1) else None
+        if lost and _shape(lost) in found.left:
+            found.left.pop(_shape(lost))
+            found.failed.append(lost)
+            continue
+        process.require(done, "gemm_bench", (0, 1), "the shapes before it are kept")
+        if len(found.left) == before:
+            raise UserError("gemm_bench measured none of the shapes that it was asked for; build it again.")
+    return ""
+
+
+def _candidates(variant: str, given: str | None, built: Path) -> list[str]:
+    """The lessons to try, the fastest first: the one that was given, or those of the library that take the type. A UserError
+    where a lesson does not."""
+    takes = {name: [one.text for one in found.variants] for name, found in descriptors.all_described(built).items()}
+    if given is None:
+        return [name for name in reversed(installed()) if variant in takes.get(name, ())]
+    if variant not in takes.get(given, ()):
+        raise UserError(f"{given} does not take {variant}; it takes {', '.join(takes.get(given, ())) or 'nothing'}.")
+    return [given]
+
+
+def _one_type(program: Path, candidates: Sequence[str], variant: str, shapes: dict[Shape, str]) -> _Found:
+    """Measures one type with the first of the lessons that runs here. Raises an _Unfinished where it ends early."""
+    why = ""
+    for name in candidates:
+        found = _Found(name, variant, dict(shapes), secrets.randbelow(10**9), len(shapes))
+        with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
+            try:
+                why = _measure(program, found, Path(folder))
+            except (Interrupted, UserError) as error:
+                raise _Unfinished(found, error) from error
+        if not why:
+            return found
+    raise UserError(f"Nothing was measured in {variant}: {why or 'no lesson of the library takes it.'}")
+
+
+class _Unfinished(BaseException):
+    """What was measured before a signal or an error came, and that."""
+
+    def __init__(self, found: _Found, error: Interrupted | UserError) -> None:
+        super().__init__()
+        self.found, self.error = found, error
+
+
+# Telling
+
+
+def microseconds(ms: float) -> str:
+    return f"{1000 * ms:.0f}" if ms >= 0.1 else f"{1000 * ms:.1f}"
+
+
+def short_kernel(name: str) -> str:
+    """The part of a cuBLAS kernel's name that says most, in a table's width."""
+    first = name.partition("<")[0].partition(" + ")[0]
+    return first if len(first) <= 48 else f"{first[:47]}…"
+
+
+def tile_of(results: RecordedAtlas) -> str:
+    """`128×256×64`, of the lesson, or nothing where the results do not say."""
+    return "×".join(str(size) for size in results["tile"].values())
+
+
+def _show(results: RecordedAtlas) -> None:
+    tile = tile_of(results)
+    print(
+        f"{results['device']['name']}, {results['variant']}: {results['lesson']}{f' ({tile})' if tile else ''}, "
+        "ratio to cuBLAS in the same run"
+    )
+    rows = [
+        [name, str(group.shapes), f"{group.mean:.3f}", f"{group.least['ratio']:.3f}", _text(_shape(group.least)), str(group.slow)]
+        for name, group in recorded.groups(results["runs"]).items()
+    ]
+    columns = ["shapes", "of them", "geometric mean", "least", "at M×N×K", f"below {recorded.SLOW}"]
+    tables.show(tables.grid(columns, rows, left=("shapes",)))
+    if slowest := recorded.slowest(results["runs"], _SLOWEST):
+        print(f"The slowest of those that take cuBLAS {1000 * recorded.TINY_MS:.0f} µs or longer:")
+        rows = [
+            [_text(_shape(run)), recorded.group_of(run), microseconds(run["ms_median"]), f"{run['tflops']:.3g}",
+             f"{run['ratio']:.3f}", short_kernel(run["baseline_kernel"])]
+            for run in slowest
+        ]  # fmt: skip
+        columns = ["M×N×K", "", "µs", "TFLOP/s", "ratio", "cuBLAS's kernel"]
+        tables.show(tables.grid(columns, rows, left=("", "cuBLAS's kernel")), 140)
+
+
+def _text(shape: Shape) -> str:
+    return "×".join(map(str, shape))
+
+
+def _say_lost(results: RecordedAtlas) -> None:
+    """Which shapes have no ratio, and why."""
+    for one in results["failed"]:
+        say(f"{one['lesson']} failed at {_text(_shape(one))}: {one['failure']}")
+    for left in results["left_out"]:
+        say(f"{_text(_shape(left))} is left out. {left['reason']}")
+
+
+def _list(variants: Sequence[str], shapes: Mapping[Shape, str], as_json: bool) -> int:
+    """What would be measured."""
+    rows = [{"set": name, "m": m, "n": n, "k": k, "gflop": 2e-9 * m * n * k} for (m, n, k), name in shapes.items()]
+    if as_json:
+        print(json.dumps({"variants": variants, "shapes": rows}))
+        return 0
+    for row in rows:
+        print(f"{row['set']:6}  {_text(_shape(row)):>17}  {row['gflop']:8.3f} GFLOP")
+    return 0
+
+
+# The command
+
+
+def _kept(recording: Recording, unfinished: _Unfinished, shapes: Mapping[Shape, str]) -> str:
+    """Writes what was measured before the end came, and says where, for a sentence."""
+    found = unfinished.found
+    done = found.shapes - len(found.left)
+    if not found.runs:
+        return "nothing was recorded"
+    recording.write(*_place(found), found.results(shapes), f"only {done} of {found.shapes} shapes are measured")
+    return f"{done} of {found.shapes} shapes are in {named([recording.file])[0]}"
+
+
+def _place(found: _Found) -> tuple[str, str]:
+    return gpu_slug(found.head["device"]["name"]), f"-atlas-{found.variant}"
+
+
+def _drawn(results: RecordedAtlas, recording: Recording, draw: Draw) -> list[Path]:
+    if not results["runs"]:
+        return []
+    try:
+        return draw(results, recording.published)
+    except Interrupted as stop:
+        raise Interrupted(stop.number, f"the results are in {named([recording.file])[0]}, the picture may be old") from None
+
+
+def _finish(found: _Found, recording: Recording, shapes: Mapping[Shape, str], draw: Draw, as_json: bool) -> dict:
+    """Writes, draws and prints one type's atlas: what --json prints of it."""
+    results = found.results(shapes)
+    wrong = f"{found.lesson} failed at {len(found.failed)} of {found.shapes} shapes" if found.failed else ""
+    recording.write(*_place(found), results, wrong)
+    whole = cast(RecordedAtlas, results)
+    if not as_json and found.runs:
+        _show(whole)
+    _say_lost(whole)
+    if recording.refused:
+        say(f"Not recorded: {recording.refused}.")
+    files = named([recording.file, *_drawn(whole, recording, draw)])
+    say(f"Written: {', '.join(files)}.")
+    return {**results, "files": files}
+
+
+def atlas(dtype: str | None, chosen: str | None, given: str | None, record: bool, listed: bool, as_json: bool, draw: Draw) -> int:
+    """Exit status: 0 the lesson is right at every shape, 1 it is wrong at one."""
+    for option, value, values in (("--dtype", dtype, VARIANTS), ("--set", chosen, SETS)):
+        if value is not None and value not in values:
+            raise UserError(f"{option} must be {' or '.join(values)}, not {value!r}.")
+    name = lesson.find(given) if given is not None else None
+    variants, shapes = [dtype] if dtype else list(VARIANTS), shapes_of(chosen)
+    if listed:
+        return _list(variants, shapes, as_json)
+    if record and (chosen or name):
+        raise UserError("--record measures both sets with the course's fastest lesson; leave --set and --lesson out.")
+    device = doctor.choose_gpu("atlas")
+    recordings = {variant: Recording(record, "measured") for variant in variants}
+    built = build(device, doctor.provide(device), ["gemm_bench", "gemm_lessons_json"])
+    candidates = {variant: _candidates(variant, name, built) for variant in variants}
+    printed, status = [], 0
+    for variant in variants:
+        try:
+            with gpu.alone(device):
+                found = _one_type(built / "bin" / "gemm_bench", candidates[variant], variant, shapes)
+        except _Unfinished as unfinished:
+            note = _kept(recordings[variant], unfinished, shapes)
+            if isinstance(unfinished.error, Interrupted):
+                raise Interrupted(unfinished.error.number, note) from None
+            say_all([f"{note[0].upper()}{note[1:]}."])
+            raise unfinished.error from None
+        printed.append(_finish(found, recordings[variant], shapes, draw, as_json))
+        status |= bool(found.failed) or bool(recordings[variant].refused)
+    if as_json:
+        print(json.dumps({"atlases": printed}, ensure_ascii=False))
+    return int(status)
