@@ -144,6 +144,19 @@ TEST_CASE("kernels mutant: what is wrong in a batch is said by problem") {
     }
 }
 
+TEST_CASE("kernels mutant: D is named where it is wrong, for C is an input there") {
+    for (const Lesson& mistake : slow::fused_mistakes()) {
+        const Verdict v =
+            test::run(mistake, test::shape_for(mistake, 20, 17, 9, true, 1.5f, 0.5f), test::seed());
+        INFO(mistake.name << ": " << v.failure);
+        if (v.what == gemm::FailureId::elements) test::require_contains(v.failure, " elements of D.\n");
+        if (v.what == gemm::FailureId::padding) test::require_contains(v.failure, " the padding of D ");
+    }
+    const Lesson& mistake = slow::fused_mistakes().front();
+    CHECK_FALSE(
+        test::run(mistake, test::shape_for(mistake, 20, 17, 9, true, 1.5f, 0.5f), test::seed()).passed);
+}
+
 TEST_CASE("kernels: what lies between the problems of a batch is guarded") {
     const Shape s = test::shape_for(slow::strided, 20, 17, 9, true, 1.0f, 0.0f);
     gemm::Workload w(s, test::seed());
@@ -222,6 +235,18 @@ TEST_CASE("kernels: their programs, as a lesson's") {
                                                "e4m3_bf16.nt", "int4g128.bf16", "int8_int32"});
     REQUIRE(json.at("failed").size() == 1);
     CHECK(json.at("failed").at(0).at("lesson") == "no_tail_of_four");
+
+    const test::Result batch = test::run_program(
+        "slow_bench --verify-only --lessons slow_strided --sizes 33x31x65 --variant-sizes 33x31x65 --batch "
+        "2");
+    INFO(batch.out << batch.err);
+    REQUIRE(batch.status == 0);
+    std::vector<std::string> batches;
+    for (const Json& run : Json::parse(batch.out).at("runs")) {
+        CHECK(run.at("batch") == 2);
+        batches.push_back(run.at("variant"));
+    }
+    CHECK(batches == std::vector<std::string>{"bf16.strided", "bf16.strided+to_fp32"});
 
     for (const std::string kernel : {"slow_int8", "slow_fp8", "slow_fused", "slow_quantized", "slow_strided"})
         CHECK(test::run_program("slow_fuzz --lesson " + kernel + " --cases 60").status == 0);
