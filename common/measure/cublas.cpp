@@ -39,7 +39,7 @@ bool is_int8(const Variant& v) {
 
 /// The types that cuBLASLt has products of (cuBLAS documentation, tables of cublasLtMatmul).
 bool types_known(const Variant& v) {
-    if (v.group != 0) return false;
+    if (v.group != 0 || (v.batch != Batch::one && v.batch != Batch::strided)) return false;
     const DType result = v.result();
     if (is_int8(v)) return v.plain();
     if (is_fp8(v)) return v.A != DType::e5m2 || v.B != DType::e5m2;
