@@ -252,6 +252,31 @@ TEST_CASE("kernels: their programs, as a lesson's") {
         CHECK(test::run_program("slow_fuzz --lesson " + kernel + " --cases 60").status == 0);
 }
 
+#ifndef GEMM_CPU_DEVICE
+TEST_CASE("kernels: timed against what cuBLAS has of their variants") {
+    const test::Result r = test::run_program(
+        "slow_bench --lessons slow_int8,slow_fp8,slow_fused,slow_quantized,slow_strided --sizes 64,33x31x65 "
+        "--rounds 1");
+    INFO(r.out << r.err);
+    REQUIRE(r.status == 0);
+    std::vector<std::string> untimed;
+    for (const Json& run : Json::parse(r.out).at("runs")) {
+        const std::string name = run.at("lesson").get<std::string>() + " " + run.at("m").dump();
+        // INT8 is not timed where cuBLAS refuses pitches that are no multiples of 4: it says so, or it is.
+        if (run.contains("baseline")) {
+            CHECK(run.at("ratio") > 0.0);
+        } else if (name != "slow_int8 33") {
+            untimed.push_back(name);
+        }
+    }
+    std::sort(untimed.begin(), untimed.end());
+    CHECK(untimed == std::vector<std::string>{"slow_fp8 33", "slow_fused 33", "slow_fused 64",
+                                              "slow_quantized 33", "slow_quantized 64"});
+    test::require_contains(r.err, "cuBLAS has no product of int4g128.bf16, ");
+    test::require_contains(r.err, "it multiplies FP8 where B alone is stored transposed");
+}
+#endif
+
 #ifdef GEMM_CPU_DEVICE
 TEST_CASE("kernels: inspected, checked and graded, as a lesson is") {
     const test::Folder folder;
