@@ -76,7 +76,7 @@ namespace gemm {
 // What wrong values have in common, and where they lie.
 #define GEMM_PATTERNS(X)                                                                      \
     X(never_written)                                                                          \
-    X(unchanged) /* they hold what C held before */                                           \
+    X(unchanged) /* they hold what was there before */                                        \
     X(pitch)     /* rows of `matrices` are taken for `lengths` long, without their padding */ \
     X(nan)                                                                                    \
     X(nan_with_alpha_zero)                                                                    \

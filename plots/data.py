@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import cast
+from typing import NamedTuple, cast
 
 from runner.core.atlas import RecordedAtlas
 from runner.core.reports import Results, Run
-from runner.core.results import UserError, key_of, load, recorded
+from runner.core.results import UserError, key_of, lessons, load, recorded
 
 SIZE = 4096  # the square size at which steps are compared
+VARIANTS = "variants"  # their chart in plots/, and its table
 HOW_TO_MEASURE = "measure with ./gemm chart on a machine with an NVIDIA GPU"
 
 RESULTS = "plots/results/h200.json"  # the one source of published speeds
@@ -149,6 +150,28 @@ def at_size(results: Results, order: Iterable[str], variant: str) -> dict[str, R
     return found
 
 
+class Several(NamedTuple):
+    """A lesson that was timed with several variants, and its runs in the order of the results: the charted one comes first."""
+
+    lesson: str
+    runs: list[Run]
+
+
+def several(results: Results, order: Sequence[str] | None = None) -> list[Several]:
+    """The lessons in `order` (the course's by default) that were timed with two variants or more at 4096³."""
+    names = list(dict.fromkeys(run["variant"] for run in results["runs"]))
+    by_variant = [square(results, SIZE, name) for name in names]
+    there_are = []
+    for lesson in lessons() if order is None else order:
+        runs = [there[lesson] for there in by_variant if lesson in there]
+        described = results.get("lessons", {}).get(lesson)
+        offered = [variant["text"] for variant in described["variants"]] if described else []
+        runs.sort(key=lambda run: offered.index(run["variant"]) if run["variant"] in offered else len(offered))
+        if len(runs) > 1:
+            there_are.append(Several(lesson, runs))
+    return there_are
+
+
 def baseline_ms(runs: Iterable[Run]) -> float:
     """cuBLAS's time over runs of one size, in ms: the median of what each run saw in its own rounds."""
     return median(run["baseline_ms_median"] for run in runs)
@@ -157,6 +180,17 @@ def baseline_ms(runs: Iterable[Run]) -> float:
 def tflops(size: int, ms: float) -> float:
     """2·size³ operations in `ms` milliseconds, in TFLOP/s."""
     return 2 * size**3 / (ms * 1e9)
+
+
+def call(baseline: str) -> str:
+    """What of cuBLAS it was, in short: `Lt 3` of `cublasLt heuristic 3, CUBLAS_COMPUTE_32F`, `GemmEx` of `cublasGemmEx …`."""
+    words = [word for word in baseline.replace(",", "").split() if not word.startswith("CUBLAS_COMPUTE_")]
+    return " ".join(words).replace("cublasLt heuristic", "Lt").removeprefix("cublas")
+
+
+def calls(runs: Iterable[Run]) -> str:
+    """The same of all that runs of one size were timed against."""
+    return ", ".join(dict.fromkeys(call(run["baseline"]) for run in runs))
 
 
 def rate(value: float) -> str:

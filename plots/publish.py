@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from plots import atlas, data, ladders, pictures, progression, roofline, sweep, tables
+from plots import atlas, data, ladders, pictures, progression, roofline, sweep, tables, variants
 from plots.data import RESULTS
 from runner.core.atlas import VARIANTS
 from runner.core.descriptors import Descriptor
@@ -46,6 +46,8 @@ def publish(root: Path, described: Mapping[str, Descriptor]) -> list[Path]:
                 written += progression.draw(results, root / "plots" / ladder.progression, ladder.lessons, ladder.variant)
                 written += sweep.draw(results, root / "plots" / ladder.sweep, ladder.lessons, ladder.variant)
         written += ladders.draw(results, root / "plots" / ladders.NAME, order)
+        if data.several(results, order):
+            written += variants.draw(results, root / "plots" / data.VARIANTS, order)
         for variant in VARIANTS:
             if found := data.atlas(root, variant):
                 written += atlas.draw(found, root / "plots" / atlas.name(variant))

@@ -7,9 +7,9 @@
 Tables: `progression` (every FP32 lesson at 4096³), `step:02_coalesced` (a lesson, the one before it and cuBLAS at 4096³),
 `step_full:02_coalesced` (the same with spread, clock rate and power, for EVIDENCE.md; a lesson without one has these columns
 in `step`), `step:14b_mma:09f_persistent` (a lesson beside that one instead of the one before it), `sweep` (every FP32 lesson's
-ratio at every square size, sizes side by side); `tensorcore` and `tensorcore_sweep` are the same of BF16; `roofline` (every
-FP32 lesson's intensities and the ceiling that is nearest); `gpus` (every lesson at 4096³ on the two GPUs of which results are
-recorded). Lessons are rows.
+ratio at every square size, sizes side by side); `tensorcore` and `tensorcore_sweep` are the same of BF16; `variants` (the
+lessons that were timed with several variants at 4096³, below their chart); `roofline` (every FP32 lesson's intensities and the
+ceiling that is nearest); `gpus` (every lesson at 4096³ on the two GPUs of which results are recorded). Lessons are rows.
 What says how fast comes first, so that a phone shows it without scrolling.
 What `./gemm inspect --record` counted of a lesson stands between <!-- counts:02_coalesced --> and <!-- /counts -->, what
 `./gemm profile --record` read of a GPU's counters between <!-- profile:02_coalesced --> and <!-- /profile -->, and what
@@ -32,7 +32,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from plots import atlas, data, excerpt, outline, roofline
+from plots import atlas, data, excerpt, outline, roofline, variants
 from runner.core import atlas as recorded_atlas
 from runner.core import lanes
 from runner.core.atlas import RecordedAtlas
@@ -143,13 +143,40 @@ def _sweep(results: Results, order: Sequence[str], variant: str) -> list[str]:
     columns = []
     for size, runs in by_size.items():
         cublas = data.rate(data.tflops(size, data.baseline_ms(runs.values())))
-        columns.append([str(size), *(data.ratio(runs[n]["ratio"]) if n in runs else NONE for n in names), cublas])
+        ratios = (data.ratio(runs[n]["ratio"]) if n in runs else NONE for n in names)
+        columns.append([str(size), *ratios, cublas, data.calls(runs.values())])
     lines: list[str] = []
     for piece in _pieces(columns, NARROW):
-        header, *rows = zip(["M = N = K", *names, "cuBLAS, TFLOP/s"], *piece, strict=True)
+        header, *rows = zip(["M = N = K", *names, "cuBLAS, TFLOP/s", "its fastest call"], *piece, strict=True)
         lines += [*_table(header, rows), ""]
-    what = "Ratio to cuBLAS in the same run; last row: cuBLAS's own rate."
+    what = (
+        "Ratio to cuBLAS in the same run; last rows: cuBLAS's own rate, and which call won: GemmEx, or a heuristic of cuBLASLt."
+    )
     return [*lines, _caption(results, data.timed(results, variant), what, variant=variant)]
+
+
+def _variants(results: Results, order: Sequence[str]) -> list[str]:
+    """With the chart of the same in front, which is there where there are rows."""
+    found = data.several(results, order)
+    if not found:
+        return [f"*No lesson is recorded with several variants yet; `./gemm chart --record` records them at {SHAPE}.*"]
+    rows = [
+        [f"{lesson} {data.label(run['variant'])}", data.rate(run["tflops"]), data.ratio(run["ratio"]),
+         data.rate(variants.cublas(run)), data.call(run["baseline"])]
+        for lesson, runs in found
+        for run in runs
+    ]  # fmt: skip
+    alt = "Variants: TFLOP/s of each lesson that takes several, a bar a variant, with a mark where cuBLAS is"
+    device, where = results["device"], data.provenance(results)
+    where += [f"{name} {device[key]}" for name, key in (("CUDA", "cuda"), ("driver", "driver")) if device.get(key)]  # type: ignore[literal-required]
+    what = f"{SHAPE}, alpha = 1, beta = 0. Ratio: cuBLAS's time with the same variant divided by the lesson's."
+    return [
+        f'<img width="640" src="{data.VARIANTS}.png" alt="{alt}">',
+        "",
+        *_table(["lesson, variant", "TFLOP/s", "ratio to cuBLAS", "cuBLAS, TFLOP/s", "its fastest call"], rows),
+        "",
+        f"{what} {', '.join(where)}. Reproduce with `./gemm chart`.",
+    ]
 
 
 def _intensity(value: float | None) -> str:
@@ -241,12 +268,14 @@ def render(
         lines = _sweep(results, sweeps[name].lessons, sweeps[name].variant)
     elif name == "roofline":
         lines = _roofline(results, order, profile, ceilings)
+    elif name == data.VARIANTS:
+        lines = _variants(results, order)
     elif name == "gpus":
         lines = _gpus(results, order, second)
     elif kind in ("step", "step_full") and {lesson, other or lesson} <= {*order}:
         lines = _step(results, order, lesson, other, full=kind == "step_full")
     else:
-        known = ", ".join([*progressions, *sweeps, "roofline", "gpus"])
+        known = ", ".join([*progressions, *sweeps, data.VARIANTS, "roofline", "gpus"])
         raise UserError(f"There is no table {name!r}; there are {known} and step:<lesson>, such as step:{order[0]}.")
     return "\n".join(lines) + "\n"
 

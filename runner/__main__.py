@@ -58,13 +58,15 @@ def recorded(kind: str) -> Any:
 def chart_command(
     record: bool = typer.Option(False, "--record", help="Write plots/results/<gpu>.json (on a GPU, from committed sources)."),
     sizes: Optional[str] = typer.Option(None, help="Such as 4096,1000x77x513: M x N x K; 4096 means M = N = K = 4096."),
+    variant: Optional[str] = typer.Option(None, help="Instead of each lesson's first: bf16, and only lessons that take it."),
+    batch: Optional[str] = BATCH,
     as_json: bool = JSON,
 ) -> int:
     """Verify every lesson, time it against cuBLAS, draw the charts."""
     from runner import drawing
     from runner.measure import chart
 
-    return chart.chart(record, sizes, as_json, drawing.charts)
+    return chart.chart(record, sizes, variant, batch, as_json, drawing.charts)
 
 
 @app.command("test")

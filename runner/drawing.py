@@ -11,7 +11,7 @@ from runner.core.atlas import RecordedAtlas
 from runner.core.lanes import Timeline
 from runner.core.process import say
 from runner.core.reports import Results
-from runner.core.results import PUBLISHED, ROOT, folder_of, lessons, load
+from runner.core.results import PUBLISHED, ROOT, folder_of, key_of, lessons, load
 from runner.inspect.trace_types import Box, Descriptor, Line, Trace
 
 
@@ -30,16 +30,17 @@ def charts(results: Results, published: bool) -> list[Path]:
 
 
 def _of_gpu(results: Results, target: Path) -> list[Path]:
-    from plots import data, progression, sweep
+    from plots import data, progression, sweep, variants
 
-    timed = [run for run in results["runs"] if "ms_median" in run and run["m"] == run["n"] == run["k"]]
+    timed = [(run, square) for run in results["runs"] if "ms_median" in run and (square := key_of(run).square) is not None]
     files: list[Path] = []
     for ladder in data.ladders(results, lessons()):
-        squares = {run["m"] for run in timed if run["variant"] == ladder.variant and run["lesson"] in ladder.lessons}
+        squares = {square for run, square in timed if run["variant"] == ladder.variant and run["lesson"] in ladder.lessons}
         what = ladder.lessons, ladder.variant
         files += progression.draw(results, target / ladder.progression, *what) if 4096 in squares else []
         files += sweep.draw(results, target / ladder.sweep, *what) if squares else []
-    if all(run["m"] != 4096 for run in timed):
+    files += variants.draw(results, target / data.VARIANTS) if data.several(results) else []
+    if all(square != 4096 for _, square in timed):
         say("No progression chart: it shows 4096×4096×4096, which was not timed.")
     return files
 

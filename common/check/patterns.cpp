@@ -117,6 +117,10 @@ class Values {
   private:
     using Found = std::optional<Pattern>;
     static Pattern is(PatternId id) { return {.id = id}; }
+    /// One that names the matrix that is wrong.
+    Pattern of_result(PatternId id) const {
+        return {.id = id, .result = gemm::result_of(operands(s.problem())).name};
+    }
     Pattern of_steps(PatternId id, std::int64_t from, std::int64_t to) const {
         return {.id = id, .from = from, .to = to, .of = s.K};
     }
@@ -231,7 +235,7 @@ std::optional<Pattern> Values::memory() const {
     if (all([](const Wrong& x) { return !x.written; })) return is(PatternId::never_written);
     // Before pitches: beyond the end of a C that is taken for packed, elements keep what they held, too.
     if (all_match([&](const Wrong& x) { return before_of(w_, x.row, x.col); }))
-        return is(PatternId::unchanged);
+        return of_result(PatternId::unchanged);
     if (Found found = pitches()) return found;
     if (all([](const Wrong& x) { return std::isnan(x.got); })) {
         if (s.alpha == 0.0f) return is(PatternId::nan_with_alpha_zero);
@@ -312,7 +316,7 @@ std::optional<Pattern> Values::indices() const {
     if (beta == 0 && s.M == s.N && all_match([&](const Wrong& x) {
             return epilogue(alpha * sum_of(w_, x.col, x.row, 0, s.K), x.col, x.row);
         })) {
-        return is(PatternId::c_transposed);
+        return of_result(PatternId::c_transposed);
     }
     return {};
 }

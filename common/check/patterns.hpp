@@ -21,7 +21,8 @@ struct Pattern {
     Number from = {}, to = {}, of = {};         // steps of the sum over k: from ≤ k < to, of K
     Number row = {}, column = {}, modulo = {};  // where they lie
     Number tile_rows = {}, tile_columns = {};
-    Number problem = {};  // of a batch, counted from 0
+    Number problem = {};       // of a batch, counted from 0
+    const char* result = "C";  // the matrix that is wrong: C or D
 };
 
 /// An element of a result that is not what it should be.

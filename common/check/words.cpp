@@ -49,7 +49,7 @@ struct PatternText {
 };
 constexpr PatternText kPatterns[] = {
     {PatternId::never_written, "these elements were never written"},
-    {PatternId::unchanged, "these elements still hold what C held before"},
+    {PatternId::unchanged, "these elements still hold what {result} held before"},
     {PatternId::pitch, "{pitch}"},
     {PatternId::nan, "these elements are NaN: padding or uninitialised memory was read"},
     {PatternId::nan_with_alpha_zero, "these elements are NaN: A or B was read, which alpha = 0 must not do"},
@@ -93,7 +93,8 @@ constexpr PatternText kPatterns[] = {
     {PatternId::a_and_b_transposed,
      "A and B are read transposed: A[k][row] is taken for A[row][k], and B[col][k] for B[k][col]"},
     {PatternId::a_and_b_other_way, "A and B are both read the other way round"},
-    {PatternId::c_transposed, "rows and columns are swapped: C[row][col] holds what belongs to C[col][row]"},
+    {PatternId::c_transposed,
+     "rows and columns are swapped: {result}[row][col] holds what belongs to {result}[col][row]"},
     {PatternId::another_problem, "these elements hold what belongs to problem {problem} of the batch"},
     {PatternId::few_digits,
      "less precise than they should be: these elements are right but for their last digits, as after sums in "
@@ -130,11 +131,13 @@ std::string where_text(const WrongElement& element) {
            ", thread " + text(element.owner->thread) + ")";
 }
 
-std::string elements_text(const Verdict& v, const std::string& name, const std::string& problem) {
+/// `variant` with a D: D is named, for C is another matrix there.
+std::string elements_text(const Verdict& v, const std::string& name, const std::string& problem,
+                          const Variant& variant) {
     const WrongElement& first = v.first.value();
     std::string said = name + " is wrong at " + problem + ": " + std::to_string(v.wrong) + " of " +
-                       std::to_string(v.compared) + " elements.\n  first wrong: " + where_text(first) +
-                       "\n  got " +
+                       std::to_string(v.compared) + " elements" + (variant.D ? " of D" : "") +
+                       ".\n  first wrong: " + where_text(first) + "\n  got " +
                        (first.written ? text("%.9g", first.got) : std::string("nothing: never written")) +
                        ", expected " + text("%.9g", first.expected) + " ± " + text("%.3g", first.bound);
     std::string patterns;
@@ -178,6 +181,7 @@ std::string precision_text(const Verdict& v, const std::string& name, const std:
 std::string pattern_text(const Pattern& p) {
     return filled(kPatterns[static_cast<std::size_t>(p.id)].text, [&](std::string_view field) {
         if (field == "pitch") return pitch_text(p);
+        if (field == "result") return std::string(p.result);
         if (field == "last") return std::to_string(p.to.value() - 1);
         if (field == "left") return std::to_string(p.of.value() - p.from.value());
         const std::pair<std::string_view, const Pattern::Number&> numbers[] = {
@@ -202,7 +206,7 @@ std::string failure_text(const Verdict& v, const std::string& name, const Shape&
     const std::string problem = shape.text() + (seed ? " (seed " + std::to_string(*seed) + ")" : "");
     switch (*v.what) {
         case FailureId::elements:
-            return elements_text(v, name, problem);
+            return elements_text(v, name, problem, shape.variant);
         case FailureId::precision:
             return precision_text(v, name, problem, shape.variant);
         case FailureId::padding:

@@ -1,11 +1,10 @@
 #include "common/measure/baseline.hpp"
 
-#include <cublasLt.h>
-#include <cublas_v2.h>
 #include <cuda.h>  // types only: the driver's functions are looked up at run time, so that libcuda is not linked
 #include <cxxabi.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -23,18 +22,11 @@
 #include "common/check/variant.hpp"
 #include "common/error.hpp"
 #include "common/measure/contest.hpp"
+#include "common/measure/cublas.hpp"
 #include "common/measure/timer.hpp"
 
 namespace gemm {
 namespace {
-
-void check_cublas(cublasStatus_t status, const char* expression, const char* file, int line) {
-    if (status == CUBLAS_STATUS_SUCCESS) return;
-    throw Error(std::string(cublasGetStatusName(status)) + " (" + cublasGetStatusString(status) + ") from " +
-                expression + " at " + file + ":" + std::to_string(line));
-}
-
-#define CUBLAS_CHECK(expression) check_cublas((expression), #expression, __FILE__, __LINE__)
 
 // 256 MiB: more than cuBLAS recommends (32 on Hopper), so that no proposal is left out for want of it. Given
 // explicitly so that nothing is allocated while a launch is timed or captured. (cuBLAS documentation,
@@ -49,18 +41,10 @@ constexpr double kWarmMs = 300.0, kBriefWarmMs = 100.0;
 
 constexpr std::int64_t kGrain = 1 << 16;  // elements that are worth a thread
 
-cudaDataType_t cuda_type(DType dtype) {
-    return dtype == DType::bf16 ? CUDA_R_16BF : dtype == DType::fp16 ? CUDA_R_16F : CUDA_R_32F;
-}
-
-cublasOperation_t operation(bool transposed) {
-    return transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-}
-
-/// Throws Error for a variant that this has no product for.
+/// Throws NoBaseline for a variant that this has no product for.
 void require_known(const Variant& v) {
     if (Baseline::knows(v)) return;
-    throw Error("cuBLAS has no product of " + text(v) + " to compare with; use --verify-only.");
+    throw NoBaseline("cuBLAS has no product of " + text(v) + ", so there is nothing to time it against.");
 }
 
 /// A device copy of |m|, whose type's sign is its uppermost bit.
@@ -77,8 +61,6 @@ Buffer upload_absolute(const Elements& m) {
     return buffer;
 }
 
-// ---- cuBLASLt ----
-
 /// The largest power of two up to 256, cudaMalloc's alignment, that all of these addresses are multiples of.
 std::uint32_t alignment_of(const std::vector<Problem>& problems) {
     std::uintptr_t bits = 256;
@@ -88,103 +70,31 @@ std::uint32_t alignment_of(const std::vector<Problem>& problems) {
     return static_cast<std::uint32_t>(bits & -bits);
 }
 
-/// Descriptors of one product and of its matrices, column-major as in Baseline::gemm_ex. M, N, K ≥ 1.
-class LtProduct {
-  public:
-    explicit LtProduct(const Problem& p) : fp32_(p.variant.C == DType::fp32) {
-        try {
-            CUBLAS_CHECK(cublasLtMatmulDescCreate(&product_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-            const Variant& v = p.variant;
-            // cuBLASLt's first operand is B, its second A.
-            const cublasOperation_t first = operation(v.b_transposed()), second = operation(v.a_transposed());
-            CUBLAS_CHECK(
-                cublasLtMatmulDescSetAttribute(product_, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first));
-            CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(product_, CUBLASLT_MATMUL_DESC_TRANSB, &second,
-                                                        sizeof second));
-            const auto layout = [](cublasLtMatrixLayout_t& of, DType type, std::int64_t rows,
-                                   std::int64_t cols, std::int64_t ld) {
-                CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&of, cuda_type(type),
-                                                        static_cast<std::uint64_t>(rows),
-                                                        static_cast<std::uint64_t>(cols), ld));
-            };
-            v.b_transposed() ? layout(b_, v.B, p.K, p.N, p.ldb) : layout(b_, v.B, p.N, p.K, p.ldb);
-            v.a_transposed() ? layout(a_, v.A, p.M, p.K, p.lda) : layout(a_, v.A, p.K, p.M, p.lda);
-            layout(c_, v.C, p.N, p.M, p.ldc);
-        } catch (...) {
-            destroy();  // the destructor of an object that was not completed does not run
-            throw;
-        }
-    }
-    ~LtProduct() { destroy(); }
-    LtProduct(const LtProduct&) = delete;
-    LtProduct& operator=(const LtProduct&) = delete;
-
-    /// What cuBLASLt proposes, the best guess first, for matrices at multiples of `alignment` bytes; nothing
-    /// where it has nothing for this shape. Partial sums are added in FP32 as in a lesson: where C is
-    /// shorter, not in its type, in which the other reduction schemes keep them.
-    std::vector<cublasLtMatmulAlgo_t> heuristics(cublasLtHandle_t handle, std::uint32_t alignment) const {
-        cublasLtMatmulPreference_t preference = nullptr;
-        CUBLAS_CHECK(cublasLtMatmulPreferenceCreate(&preference));
-        struct Destroy {
-            cublasLtMatmulPreference_t preference;
-            ~Destroy() { cublasLtMatmulPreferenceDestroy(preference); }
-        } const destroy{preference};
-        const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
-            CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value));
-        };
-        set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{kWorkspaceBytes});
-        set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-            static_cast<std::uint32_t>(fp32_ ? CUBLASLT_REDUCTION_SCHEME_MASK
-                                             : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
-        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment);
-        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment);
-        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment);
-        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment);
-
-        std::vector<cublasLtMatmulHeuristicResult_t> results(kHeuristics);
-        int found = 0;
-        const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-            handle, product_, b_, a_, c_, c_, preference, kHeuristics, results.data(), &found);
-        if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return {};
-        CUBLAS_CHECK(status);
-        std::vector<cublasLtMatmulAlgo_t> algorithms;
-        for (int i = 0; i < found; ++i) {
-            const cublasLtMatmulHeuristicResult_t& result = results[static_cast<std::size_t>(i)];
-            if (result.state == CUBLAS_STATUS_SUCCESS) algorithms.push_back(result.algo);
-        }
-        return algorithms;
-    }
-
-    cublasStatus_t launch(cublasLtHandle_t handle, const Problem& p, const cublasLtMatmulAlgo_t& algorithm,
-                          void* workspace, cudaStream_t stream) const {
-        return cublasLtMatmul(handle, product_, &p.alpha, p.B, b_, p.A, a_, &p.beta, p.C, c_, p.C, c_,
-                              &algorithm, workspace, kWorkspaceBytes, stream);
-    }
-
-  private:
-    void destroy() {
-        for (const cublasLtMatrixLayout_t layout : {a_, b_, c_}) {
-            if (layout != nullptr) cublasLtMatrixLayoutDestroy(layout);
-        }
-        if (product_ != nullptr) cublasLtMatmulDescDestroy(product_);
-    }
-
-    const bool fp32_;  // C
-    cublasLtMatmulDesc_t product_ = nullptr;
-    cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, c_ = nullptr;
+/// A way to compute a problem.
+struct Way {
+    enum class Call { gemm_ex, loop, lt } call = Call::gemm_ex;  // loop: one of gemm_ex for each problem
+    std::string name;
+    std::shared_ptr<LtProduct> product = {};  // of cuBLASLt
+    cublasLtMatmulAlgo_t algorithm = {};
 };
 
-/// What choose() found to be faster than cublasGemmEx, and for which problem.
+Way plain_way(const Variant& v) {
+    const std::string call = v.batch == Batch::one ? "cublasGemmEx " : "cublasGemmStridedBatchedEx ";
+    return {Way::Call::gemm_ex, call + compute_of(v).name};
+}
+
+/// What choose() found to be the fastest, and for which problem.
 struct Choice {
     Problem problem;
     std::uint32_t alignment;
-    std::unique_ptr<LtProduct> product;
-    cublasLtMatmulAlgo_t algorithm;
-    std::size_t number;  // of the heuristic, from 0
+    Way way;
 
     bool fits(const Problem& p) const {
-        return p.M == problem.M && p.N == problem.N && p.K == problem.K && p.lda == problem.lda &&
-               p.ldb == problem.ldb && p.ldc == problem.ldc && p.variant == problem.variant &&
+        const auto numbers = [](const Problem& of) {
+            return std::array{of.M,   of.N,   of.K,     of.lda,      of.ldb,      of.ldc,      of.ldr,
+                              of.ldd, of.lds, of.batch, of.stride_a, of.stride_b, of.stride_c, of.stride_d};
+        };
+        return p.variant == problem.variant && numbers(p) == numbers(problem) &&
                alignment_of({p}) >= alignment;
     }
 };
@@ -256,8 +166,8 @@ std::string readable(const char* mangled) {
     return name;
 }
 
-/// The names of a graph's kernels, " + " between them; empty where the driver is too old to tell
-/// (before 12.3).
+/// The names of a graph's kernels, " + " between them, "64 × " before one that comes as often in a row; empty
+/// where the driver is too old to tell (before 12.3).
 std::string kernel_names(cudaGraph_t graph) {
     using NodeParams = CUresult (*)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2*);
     using FunctionName = CUresult (*)(const char**, CUfunction);
@@ -272,7 +182,7 @@ std::string kernel_names(cudaGraph_t graph) {
     std::vector<cudaGraphNode_t> nodes(count);
     if (cudaGraphGetNodes(graph, nodes.data(), &count) != cudaSuccess) return "";
 
-    std::string names;
+    std::vector<std::pair<std::string, int>> launched;  // and how often in a row
     for (const cudaGraphNode_t node : nodes) {
         cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
         if (cudaGraphNodeGetType(node, &type) != cudaSuccess || type != cudaGraphNodeTypeKernel) continue;
@@ -282,7 +192,15 @@ std::string kernel_names(cudaGraph_t graph) {
         const CUresult status =
             params.func != nullptr ? function_name(&name, params.func) : kernel_name(&name, params.kern);
         if (status != CUDA_SUCCESS || name == nullptr) return "";
-        names += (names.empty() ? "" : " + ") + readable(name);
+        if (std::string text = readable(name); launched.empty() || launched.back().first != text) {
+            launched.emplace_back(std::move(text), 1);
+        } else {
+            ++launched.back().second;
+        }
+    }
+    std::string names;
+    for (const auto& [kernel, times] : launched) {
+        names += (names.empty() ? "" : " + ") + (times > 1 ? std::to_string(times) + " × " : "") + kernel;
     }
     return names;
 }
@@ -330,12 +248,14 @@ struct Baseline::Impl {
         cublasSetStream(handle, nullptr);
     }
 
-    /// cublasGemmEx, into a C of `c_type`.
-    void gemm_ex(const Problem& p, cudaDataType_t c_type, cudaStream_t to);
+    /// cublasGemmEx, or its like for a batch.
+    cublasStatus_t plain(const Problem& p, cudaStream_t to);
+    cublasStatus_t run(const Way& way, const Problem& p, cudaStream_t to);
+    /// All that may be tried for a problem; some may refuse it.
+    std::vector<Way> ways(const Problem& p, std::uint32_t alignment);
 };
 
-void Baseline::Impl::gemm_ex(const Problem& p, cudaDataType_t c_type, cudaStream_t to) {
-    require_known(p.variant);
+cublasStatus_t Baseline::Impl::plain(const Problem& p, cudaStream_t to) {
     bind(to);
     // A sum that is split along K is put together in FP32, as in a lesson, and not in the type of C.
     const cublasMath_t wanted = accumulator(p.variant) == Accumulator::fp32
@@ -345,42 +265,70 @@ void Baseline::Impl::gemm_ex(const Problem& p, cudaDataType_t c_type, cudaStream
         CUBLAS_CHECK(cublasSetMathMode(handle, wanted));
         math = wanted;
     }
-    // cuBLAS is column-major: there, a row-major M×N matrix of pitch ld is its N×M transpose with leading
-    // dimension ld. So Cᵀ = alpha·Bᵀ·Aᵀ + beta·Cᵀ, N×M from N×K and K×M, and an operand is transposed there
-    // where the variant has it transposed here. cuBLAS wants leading dimensions ≥ 1 also where K == 0.
-    const std::int64_t lda = std::max<std::int64_t>(p.lda, 1), ldb = std::max<std::int64_t>(p.ldb, 1),
-                       ldc = std::max<std::int64_t>(p.ldc, 1);
-    const cudaDataType_t a_type = cuda_type(p.variant.A), b_type = cuda_type(p.variant.B);
-    const cublasOperation_t first = operation(p.variant.b_transposed()),
-                            second = operation(p.variant.a_transposed());
-    if (std::max({p.M, p.N, p.K, lda, ldb, ldc}) <= std::numeric_limits<int>::max()) {
-        CUBLAS_CHECK(cublasGemmEx(handle, first, second, static_cast<int>(p.N), static_cast<int>(p.M),
-                                  static_cast<int>(p.K), &p.alpha, p.B, b_type, static_cast<int>(ldb), p.A,
-                                  a_type, static_cast<int>(lda), &p.beta, p.C, c_type, static_cast<int>(ldc),
-                                  CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
-    } else {
-        CUBLAS_CHECK(cublasGemmEx_64(handle, first, second, p.N, p.M, p.K, &p.alpha, p.B, b_type, ldb, p.A,
-                                     a_type, lda, &p.beta, p.C, c_type, ldc, CUBLAS_COMPUTE_32F,
-                                     CUBLAS_GEMM_DEFAULT));
+    return gemm_ex(handle, p);
+}
+
+cublasStatus_t Baseline::Impl::run(const Way& way, const Problem& p, cudaStream_t to) {
+    switch (way.call) {
+        case Way::Call::gemm_ex:
+            return plain(p, to);
+        case Way::Call::loop:
+            for (const Problem& one : members(p)) {
+                if (const cublasStatus_t status = plain(one, to); status != CUBLAS_STATUS_SUCCESS)
+                    return status;
+            }
+            return CUBLAS_STATUS_SUCCESS;
+        case Way::Call::lt:
+            return way.product->launch(lt, p, way.algorithm, workspace.data(), kWorkspaceBytes, to);
     }
+    return CUBLAS_STATUS_INVALID_VALUE;
+}
+
+std::vector<Way> Baseline::Impl::ways(const Problem& p, std::uint32_t alignment) {
+    const Variant& v = p.variant;
+    const std::string compute = compute_of(v).name;
+    std::vector<Way> found;
+    if (gemm_ex_knows(v)) {
+        found.push_back(plain_way(v));
+        if (v.batch != Batch::one) found.push_back({Way::Call::loop, "cublasGemmEx in a loop, " + compute});
+    }
+    if (!lt_knows(v) || p.batch > std::numeric_limits<std::int32_t>::max()) return found;
+    const bool fp8 = accumulator(v) == Accumulator::tensor_fp8;
+    for (const bool fast_sums : {false, true}) {
+        if (fast_sums && !fp8) continue;
+        const auto product = std::make_shared<LtProduct>(p, fast_sums);
+        const std::vector<cublasLtMatmulAlgo_t> algorithms =
+            product->heuristics(lt, kHeuristics, kWorkspaceBytes, alignment);
+        for (std::size_t i = 0; i < algorithms.size(); ++i) {
+            found.push_back({Way::Call::lt,
+                             "cublasLt heuristic " + std::to_string(i) + ", " + compute +
+                                 (fast_sums ? ", fast accumulation" : ""),
+                             product, algorithms[i]});
+        }
+    }
+    return found;
 }
 
 bool Baseline::knows(const Variant& v) {
+    return gemm_ex_knows(v) || lt_knows(v);
+}
+
+bool Baseline::knows_whole(const Variant& v) {
     const bool types = v.A == DType::fp32 || v.A == DType::bf16 || v.A == DType::fp16;
-    return types && v.plain() && v.batch == Batch::one && v.A == v.B && (v.C == v.A || v.C == DType::fp32);
+    return types && v.plain() && v.batch == Batch::one && gemm_ex_knows(v);
 }
 
 Baseline::Baseline() : impl_(std::make_unique<Impl>()) {}
 Baseline::~Baseline() = default;
 
 void Baseline::launch(const Problem& p, cudaStream_t stream) {
-    if (p.M == 0 || p.N == 0) return;
-    if (impl_->chosen && impl_->chosen->fits(p)) {
-        CUBLAS_CHECK(impl_->chosen->product->launch(impl_->lt, p, impl_->chosen->algorithm,
-                                                    impl_->workspace.data(), stream));
-    } else {
-        impl_->gemm_ex(p, cuda_type(p.variant.C), stream);
+    if (p.M == 0 || p.N == 0 || p.batch == 0) return;
+    require_known(p.variant);
+    const bool chosen = impl_->chosen && impl_->chosen->fits(p);
+    if (!chosen && !gemm_ex_knows(p.variant)) {
+        throw NoBaseline("cuBLASLt alone has a product of " + text(p.variant) + ", and none was chosen.");
     }
+    CUBLAS_CHECK(impl_->run(chosen ? impl_->chosen->way : Way{}, p, stream));
 }
 
 void Baseline::choose(const std::vector<Problem>& problems, std::uint64_t seed, bool brief,
@@ -388,46 +336,41 @@ void Baseline::choose(const std::vector<Problem>& problems, std::uint64_t seed, 
     impl_->chosen.reset();
     const Problem& p = problems.at(0);
     require_known(p.variant);
-    if (p.M == 0 || p.N == 0 || p.K == 0) return;
+    if (p.M == 0 || p.N == 0 || p.K == 0 || p.batch == 0) return;
     const std::uint32_t alignment = alignment_of(problems);
-    auto product = std::make_unique<LtProduct>(p);
-    const std::vector<cublasLtMatmulAlgo_t> algorithms = product->heuristics(impl_->lt, alignment);
 
-    std::vector<Contender> contenders = {
-        {name(p), [this](const Problem& of, std::size_t, cudaStream_t stream) {
-             impl_->gemm_ex(of, cuda_type(of.variant.C), stream);
-         }}};
-    std::vector<std::size_t> numbers;  // of the heuristics that run
-    for (std::size_t i = 0; i < algorithms.size(); ++i) {
-        const auto run = [this, &product, &algorithm = algorithms[i]](const Problem& of,
-                                                                      cudaStream_t stream) {
-            return product->launch(impl_->lt, of, algorithm, impl_->workspace.data(), stream);
-        };
-        const cublasStatus_t status = run(p, nullptr);
+    std::vector<Way> ways;  // those that run
+    for (Way& way : impl_->ways(p, alignment)) {
+        const cublasStatus_t status = impl_->run(way, p, nullptr);
         CUDA_CHECK(cudaDeviceSynchronize());
-        if (status != CUBLAS_STATUS_SUCCESS) {  // a proposal that this GPU or this shape refuses
-            (void)cudaGetLastError();           // nobody else shall find an error here
+        if (status == CUBLAS_STATUS_SUCCESS) {
+            ways.push_back(std::move(way));
             continue;
         }
-        numbers.push_back(i);
-        contenders.push_back(
-            {"cublasLt heuristic " + std::to_string(i),
-             [run](const Problem& of, std::size_t, cudaStream_t stream) { CUBLAS_CHECK(run(of, stream)); }});
+        // A proposal that this GPU or this shape refuses, or pitches that cublasGemmEx does.
+        const bool refused = status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
+        if (!refused && way.call != Way::Call::lt) CUBLAS_CHECK(status);
+        (void)cudaGetLastError();  // nobody else shall find an error here
     }
-    if (numbers.empty()) return;  // cublasGemmEx takes every shape
+    if (ways.empty()) {
+        throw NoBaseline("cuBLAS has nothing to time " + text(p.variant) +
+                         " against here: " + refused_where(p.variant) + ".");
+    }
 
-    const std::size_t winner = fastest_of(contenders, problems, seed, brief, progress);
+    std::vector<Contender> contenders;
+    for (const Way& way : ways) {
+        contenders.push_back({way.name, [this, &way](const Problem& of, std::size_t, cudaStream_t stream) {
+                                  CUBLAS_CHECK(impl_->run(way, of, stream));
+                              }});
+    }
+    std::size_t winner = 0;
+    if (ways.size() > 1) winner = fastest_of(contenders, problems, seed, brief, progress);
     impl_->unbind();  // the stream of the timing is gone
-    if (winner == 0) return;
-    const std::size_t number = numbers[winner - 1];
-    impl_->chosen.emplace(Choice{p, alignment, std::move(product), algorithms[number], number});
+    impl_->chosen.emplace(Choice{p, alignment, std::move(ways[winner])});
 }
 
 std::string Baseline::name(const Problem& p) const {
-    if (impl_->chosen && impl_->chosen->fits(p)) {
-        return "cublasLt heuristic " + std::to_string(impl_->chosen->number) + ", CUBLAS_COMPUTE_32F";
-    }
-    return "cublasGemmEx CUBLAS_COMPUTE_32F";
+    return impl_->chosen && impl_->chosen->fits(p) ? impl_->chosen->way.name : plain_way(p.variant).name;
 }
 
 std::string Baseline::kernel_name(const Problem& p) {
@@ -483,9 +426,10 @@ WholeMatrix Baseline::whole(Workload& w) {
         longer.emplace(w.host().C.size(), 0);
         if (shape.beta != 0.0f) longer->upload(elements(DType::fp32, floats(w.host().C)));
         p.C = longer->data();
+        p.variant.C = DType::fp32;
     }
     const auto result_of = [&](const Problem& of) {
-        impl_->gemm_ex(of, CUDA_R_32F, nullptr);
+        CUBLAS_CHECK(impl_->plain(of, nullptr));
         CUDA_CHECK(cudaDeviceSynchronize());
         return longer ? longer->download() : w.download_c();
     };

@@ -9,14 +9,22 @@
 
 #include "common/check/verify.hpp"
 #include "common/check/workload.hpp"
+#include "common/error.hpp"
 #include "common/gemm.hpp"
 
 namespace gemm {
 
-/// The strongest there is with CUBLAS_COMPUTE_32F (never TF32): for a size that choose() was told of, the
-/// fastest of cublasGemmEx and cuBLASLt's first eight heuristics, none of which adds partial sums in fewer
-/// than 32 bits; for others cublasGemmEx, in the default math mode. Row-major by computing Cᵀ =
-/// op(B)ᵀ·op(A)ᵀ.
+/// cuBLAS has nothing to time a problem against: why, in a sentence.
+struct NoBaseline : Error {
+    using Error::Error;
+};
+
+/// The strongest there is, by default with CUBLAS_COMPUTE_32F (never TF32, unless the inputs are): for a size
+/// that choose() was told of, the fastest of cublasGemmEx and cuBLASLt's first eight heuristics, none of
+/// which adds partial sums in fewer than 32 bits; for others cublasGemmEx, in the default math mode. Of a
+/// batch, also of cublasGemmStridedBatchedEx and a loop of cublasGemmEx; of FP8 also with fast accumulation
+/// (CUBLASLT_MATMUL_DESC_FAST_ACCUM). INT8 is added up in INT32. A bias and GELU are cuBLASLt's epilogues, a
+/// residual is its C. Row-major by computing Cᵀ = op(B)ᵀ·op(A)ᵀ.
 class Baseline {
   public:
     Baseline();  // creates the cuBLAS handle and its workspace. Throws Error.
@@ -24,16 +32,19 @@ class Baseline {
     Baseline(const Baseline&) = delete;
     Baseline& operator=(const Baseline&) = delete;
 
-    /// Whether it has a product of that variant. Of another, what launches one throws Error.
+    /// Whether it has a product of that variant, and whole() has. Of another, what launches one throws
+    /// NoBaseline. One that it knows may still be refused for its sizes: by choose().
     static bool knows(const Variant& variant);
+    static bool knows_whole(const Variant& variant);
 
-    /// Enqueues the product on `stream`. M == 0 or N == 0 is a no-op. Throws Error with cuBLAS's status.
+    /// Enqueues the product on `stream`. M == 0, N == 0 or no problem is a no-op. Throws Error with cuBLAS's
+    /// status.
     void launch(const Problem& p, cudaStream_t stream);
 
     /// What launch() takes for these copies of one problem from here on: times the candidates, interleaved,
     /// on a GPU that has been at work, about a second (contest.hpp); half of that where it is to be `brief`
     /// (SpeedOptions::brief). Writes C, as launch() does. progress (may be empty) is told before every
-    /// sample. Throws Error.
+    /// sample. Throws Error, and NoBaseline where nothing takes the problems.
     void choose(const std::vector<Problem>& problems, std::uint64_t seed, bool brief,
                 const std::function<void(const std::string& next)>& progress = {});
 
@@ -41,7 +52,8 @@ class Baseline {
     /// launch() takes for the problem.
     std::string name(const Problem& p) const;
 
-    /// The names of the kernels that cuBLAS launches for this problem, joined by " + ", read off a captured
+    /// The names of the kernels that cuBLAS launches for this problem, joined by " + ", "64 × " in front of
+    /// one that is launched so often in a row, read off a captured
     /// graph: nothing runs. "unknown" where the driver cannot tell (before CUDA 12.3). Call it after a
     /// launch, so that cuBLAS has its code loaded. Throws CudaError.
     std::string kernel_name(const Problem& p);

@@ -81,7 +81,7 @@ std::vector<Outcome> Measurer::measure(const std::vector<const Lesson*>& lessons
     WholeMatrix whole;
     const WholeMatrix* held_against = nullptr;
 #ifndef GEMM_CPU_DEVICE
-    const bool by_whole = Verifier::wants_whole(w->shape()) && Baseline::knows(shape.variant);
+    const bool by_whole = Verifier::wants_whole(w->shape()) && Baseline::knows_whole(shape.variant);
     if (baseline_ == nullptr && (timed || by_whole)) baseline_ = std::make_shared<Baseline>();
     if (by_whole) {
         whole = baseline_->whole(*w);
@@ -124,7 +124,12 @@ std::vector<Outcome> Measurer::measure(const std::vector<const Lesson*>& lessons
 
 #ifndef GEMM_CPU_DEVICE
     if (timed && !right.empty()) {
-        const std::vector<TimedLesson> results = time(right, *w, verifier, options, done);
+        std::vector<TimedLesson> results;
+        try {
+            results = time(right, *w, verifier, options, done);
+        } catch (const NoBaseline& none) {
+            for (const std::size_t place : places) outcomes[place].untimed = none.what();
+        }
         for (std::size_t i = 0; i < results.size(); ++i) {
             Outcome& outcome = outcomes[places[i]];
             outcome.speed = results[i].speed;

@@ -40,6 +40,7 @@ struct Outcome {
     std::string error;               // why it could not be run (a launch refused, a deadlock …); else empty
     bool device_lost = false;        // the error has made the device unusable for this process
     std::optional<Speed> speed;      // none unless it was timed and right before and after
+    std::string untimed;             // why cuBLAS has nothing to time it against, as a sentence; else empty
 
     bool passed() const { return error.empty() && verdict.passed; }
 };

@@ -44,8 +44,8 @@ struct TimedLesson {
 /// Times `lessons` and the baseline, interleaved, on copies of the workload, the workload itself being the
 /// first; its shape has alpha = 1, beta = 0 and M, N, K ≥ 1. Every lesson has passed verification on it.
 /// Afterwards C, as the timed launches left it, is verified again. The result has the order of `lessons`.
-/// Throws Error when a launch fails, or when cuBLAS's own result is wrong: then there is nothing to hold a
-/// lesson against.
+/// Throws NoBaseline when cuBLAS takes no such problem, and Error when a launch fails, or when cuBLAS's own
+/// result is wrong: then there is nothing to hold a lesson against.
 std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons, Workload& w,
                                       const Verifier& verifier, const Device& device, Baseline& baseline,
                                       const SpeedOptions& options);

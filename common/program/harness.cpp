@@ -119,7 +119,8 @@ std::string format(const char* pattern, ...) {
 }
 
 /// Why there is no time; empty when there is one or none was asked for.
-std::string why_no_time(const Settings& s) {
+std::string why_no_time(const Settings& s, const Outcome& outcome) {
+    if (!outcome.untimed.empty()) return outcome.untimed;
     if (!kDeviceTimes) return "The CPU device verifies; it does not time.";
     if (s.verify_only) return "";
     return "Nothing to time: there is no multiply-add in it.";
@@ -149,7 +150,7 @@ std::string report(const Lesson& lesson, const Settings& s, const Device& device
         if (t.sm_clock_mhz > 0.0) text += format("clock  %.0f MHz", t.sm_clock_mhz);
         if (t.sm_clock_mhz > 0.0 && t.power_w > 0.0) text += format(", %.0f W", t.power_w);
         if (t.sm_clock_mhz > 0.0) text += "\n";
-    } else if (const std::string why = why_no_time(s); !why.empty()) {
+    } else if (const std::string why = why_no_time(s, outcome); !why.empty()) {
         text += "time   " + why + "\n";
     }
     const Resources r = resources(lesson);
@@ -229,11 +230,13 @@ Outcome measure(const Lesson& lesson, const Settings& s, const Device& device) {
     Shape plain = s.shape;
     plain.alpha = 1.0f;
     plain.beta = 0.0f;
-    if (outcome.passed() && !outcome.speed && options.timing && kDeviceTimes && timeable(plain)) {
+    const bool missing = outcome.passed() && !outcome.speed && outcome.untimed.empty();
+    if (missing && options.timing && kDeviceTimes && timeable(plain)) {
         // Times are taken with alpha = 1, beta = 0, on inputs of their own that are verified as well.
         Outcome timed = measurer.measure({&lesson}, plain, s.seed, options).front();
         if (!timed.passed()) return timed;
         outcome.speed = std::move(timed.speed);
+        outcome.untimed = std::move(timed.untimed);
     }
     return outcome;
 }

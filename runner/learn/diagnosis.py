@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.inspect.trace_types import Fault, Finding, First, Verdict
@@ -157,8 +157,25 @@ def _patterns(verdict: Verdict) -> tuple[str, ...]:
 
 
 def diagnose(case: Case, code_of: CodeOf, tile: Tile | None = None) -> Diagnosis:
-    """Of a case that failed; tile: what the kernel declares. Findings explain wrong results, so they come first."""
-    findings = sorted(case["findings"], key=lambda f: _FINDINGS.index(f["id"]))
+    """Of a case that failed; tile: what the kernel declares."""
+    found = _diagnosed(case, code_of, tile)
+    findings = _by_weight(case)
+    # The matrices that are meant: C is an input where the problem has a D.
+    named = {"{result}": "D" if any(operand["name"] == "D" for operand in case["operands"]) else "C"}
+    named |= {"{array}": findings[0]["array"]} if findings else {}
+    mistake, advice = found.mistake, found.advice
+    for field, name in named.items():
+        mistake, advice = mistake.replace(field, name), advice.replace(field, name)
+    return replace(found, mistake=mistake, advice=advice)
+
+
+def _by_weight(case: Case) -> list[Finding]:
+    return sorted(case["findings"], key=lambda f: _FINDINGS.index(f["id"]))
+
+
+def _diagnosed(case: Case, code_of: CodeOf, tile: Tile | None) -> Diagnosis:
+    """Findings explain wrong results, so they come first."""
+    findings = _by_weight(case)
     fault, verdict = case["error"], case["verdict"]
     if fault and (fault["id"] in ("divergent_barrier", "endless_loop") or not findings):
         return _of_fault(fault, case)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -21,6 +21,7 @@ SIZES = {
     # Together under a minute on 2 cores, odd ones included: the CPU device interprets every thread.
     "cpu": "256,1x1x1,31x33x7,127x129x65,257x63x300,64x1024x8,1000x1x77,512x256x128",
 }
+VARIANTS = {"cuda": "4096"}  # where lessons are measured with every variant that they take: gemm_bench --variant-sizes
 LARGE = {"cuda": "16384"}  # more, for lessons that are fast enough there: gemm_bench --large-sizes
 
 
@@ -32,12 +33,11 @@ def parse_sizes(text: str) -> str:
     return ",".join("x".join(lesson.whole("Each number of --sizes", part.strip()) for part in shape) for shape in shapes)
 
 
-def _measure(program: Path, sizes: str, large: str) -> tuple[Results, list[str]]:
-    """Runs gemm_bench: its checked results, and what it said."""
+def _measure(program: Path, sizes: str, options: Sequence[str] = ()) -> tuple[Results, list[str]]:
+    """Runs gemm_bench with these options, too: its checked results, and what it said."""
     with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
         output = Path(folder) / "results.json"
-        more = ["--large-sizes", large] if large else []
-        done = process.stream([program, "--sizes", sizes, *more, "--output", output], "Verifying and timing", process.PROGRESS)
+        done = process.stream([program, "--sizes", sizes, *options, "--output", output], "Verifying and timing", process.PROGRESS)
         process.require(done, "gemm_bench", (0, 1))
         return load(output), done.lines
 
@@ -76,6 +76,19 @@ def _columns(results: Results, sizes: str) -> tuple[list[str], list[tuple[str, l
     ]
 
 
+def _winners(results: Results) -> list[str]:
+    """What of cuBLAS was the fastest where, a line a variant and call."""
+    won: dict[tuple[str, str], dict[str, None]] = {}
+    for run in results["runs"]:
+        if "baseline" in run:
+            won.setdefault((run["variant"], run["baseline"]), {})[_title(key_of(run).shape)] = None
+    several = len({variant for variant, _ in won}) > 1
+    return [
+        f"cuBLAS{f' {variant}' if several else ''} is {baseline} at {', '.join(shapes)}."
+        for (variant, baseline), shapes in won.items()
+    ]
+
+
 def _title(shape: str) -> str:
     """`4096³` for a cube."""
     count, dot, one = shape.rpartition(" · ")
@@ -95,20 +108,28 @@ def _say_wrong(results: Results) -> None:
                 say(those[0]["failure"])
 
 
-def _measured(record: bool, sizes: str | None) -> tuple[Results, str, list[str], Recording]:
+def _measured(
+    record: bool, sizes: str | None, variant: str | None, batch: str | None
+) -> tuple[Results, str, list[str], Recording]:
     """Measures and writes down: the results, the sizes asked for, what gemm_bench said, and where it is written."""
     wanted = parse_sizes(sizes) if sizes is not None else ""
+    options = [
+        *lesson.variant_options(variant, None),
+        *([f"--batch={lesson.whole('--batch', batch)}"] if batch is not None else []),
+    ]
     device = doctor.choose()
     if record and device.kind == "cpu":
         raise UserError("--record needs a GPU and nvcc: the CPU device has no times to record; leave --record out.")
-    if record and wanted:
-        raise UserError("--record measures the sizes that are published; leave --sizes out.")
+    if record and (wanted or options):
+        raise UserError("--record measures what is published; leave --sizes, --variant and --batch out.")
     recording = Recording(record, "measured")
     program = build(device, doctor.provide(device), ["gemm_bench"]) / "bin" / "gemm_bench"
-    large = "" if wanted else LARGE.get(device.kind, "")
+    if not wanted and not options:
+        for option, at in (("--variant-sizes", VARIANTS), ("--large-sizes", LARGE)):
+            options += [option, at[device.kind]] if device.kind in at else []
     wanted = wanted or SIZES[device.kind]
     with gpu.alone(device):
-        results, said = _measure(program, wanted, large)
+        results, said = _measure(program, wanted, options)
     for run in results["runs"]:
         run["kernel_hash"] = hash_of(run["lesson"])
     wrong = ", ".join(sorted({failure["lesson"] for failure in results.get("failed", [])}))
@@ -117,10 +138,10 @@ def _measured(record: bool, sizes: str | None) -> tuple[Results, str, list[str],
     return results, wanted, said, recording
 
 
-def chart(record: bool, sizes: str | None, as_json: bool, draw: Draw) -> int:
+def chart(record: bool, sizes: str | None, variant: str | None, batch: str | None, as_json: bool, draw: Draw) -> int:
     """Exit status: 0 every lesson is right, 1 one is wrong (and is in no figure)."""
     try:
-        results, wanted, said, recording = _measured(record, sizes)
+        results, wanted, said, recording = _measured(record, sizes, variant, batch)
     except Interrupted as stop:
         raise Interrupted(stop.number, "nothing was recorded") from None
     try:
@@ -136,6 +157,8 @@ def _show(results: Results, sizes: str, said: list[str], recording: Recording, a
     if not as_json:
         print(name + (": TFLOP/s (% of cuBLAS)" if timed else ": verified, error as a fraction of its bound"))
         tables.show_pieces("lesson", *_columns(results, sizes))
+        for line in _winners(results):
+            print(line)
     say_all(said)
     for skipped in results.get("skipped", []):
         say(f"{skipped['lesson']} skipped: {skipped['reason']}")

@@ -36,8 +36,10 @@ constexpr const char* kDefaultSizes = gemm::kDeviceTimes ? "256,512,1024,2048,40
 
 struct Settings {
     std::vector<Lesson> lessons;  // in course order, each with the variant that it runs with chosen
+    std::vector<Lesson> others;   // the same lessons with every other variant that they take
     std::vector<Shape> sizes;
-    std::size_t large = 0;  // so many sizes at the end are for fast lessons alone
+    std::vector<Shape> variant_sizes;  // of `sizes`, where `others` are measured
+    std::size_t large = 0;             // so many sizes at the end are for fast lessons alone
     std::uint64_t seed = gemm::fresh_seed(), schedule = 0;
     int device = 0, rounds = 0;
     std::int64_t batch = -1;      // problems, of variants that are batches; else as usual
@@ -70,6 +72,34 @@ std::vector<Lesson> chosen_lessons(const std::string& text, const std::optional<
     return chosen;
 }
 
+bool same_size(const Shape& a, const Shape& b) {
+    return a.M == b.M && a.N == b.N && a.K == b.K;
+}
+
+/// Each lesson with each variant that it takes beside the one that is chosen.
+std::vector<Lesson> other_variants(const std::vector<Lesson>& lessons) {
+    std::vector<Lesson> others;
+    for (const Lesson& lesson : lessons) {
+        for (std::size_t i = 0; i < lesson.variants.size(); ++i) {
+            if (i == lesson.chosen) continue;
+            others.push_back(lesson);
+            others.back().chosen = i;
+        }
+    }
+    return others;
+}
+
+/// Throws Error where nothing that is measured is a batch.
+void require_batch(const Settings& s) {
+    const auto is_batch = [](const Lesson& lesson) { return lesson.variant().batch != gemm::Batch::one; };
+    if (std::any_of(s.lessons.begin(), s.lessons.end(), is_batch) ||
+        std::any_of(s.others.begin(), s.others.end(), is_batch))
+        return;
+    throw Error(
+        "--batch is for variants that are batches, and no lesson here runs with one; add "
+        "--variant, such as --variant bf16.strided.");
+}
+
 /// "4096,1000x77x513" → 4096×4096×4096 and 1000×77×513 (M×N×K), added to `sizes`, which has none of them.
 void add_sizes(const std::string& option, const std::string& text, std::vector<Shape>& sizes) {
     for (const std::string& size : gemm::comma_separated(option, text)) {
@@ -82,9 +112,10 @@ void add_sizes(const std::string& option, const std::string& text, std::vector<S
         shape.N = numbers.size() == 3 ? numbers[1] : numbers.front();
         shape.K = numbers.back();
         (void)shape.resolved();  // an Error where it is none; pitches are the variant's business
-        const auto same = [&](const Shape& s) { return s.M == shape.M && s.N == shape.N && s.K == shape.K; };
+        const auto same = [&](const Shape& s) { return same_size(s, shape); };
         if (std::any_of(sizes.begin(), sizes.end(), same)) {
-            throw Error(option + " names " + shape.text() + (option == "--sizes" ? " twice." : " again."));
+            throw Error(option + " names " + shape.text() +
+                        (option == "--large-sizes" ? " again." : " twice."));
         }
         sizes.push_back(shape);
     }
@@ -92,7 +123,7 @@ void add_sizes(const std::string& option, const std::string& text, std::vector<S
 
 Settings read_options(int argc, char** argv) {
     Settings s;
-    std::string lessons, sizes = kDefaultSizes, large, variant, dtype;
+    std::string lessons, sizes = kDefaultSizes, large, variant_sizes, variant, dtype;
     std::vector<gemm::Option> options;
     options.push_back({"--lessons", &lessons, "which, separated by commas [all]", "NAMES"});
     options.push_back({"--sizes", &sizes,
@@ -101,6 +132,10 @@ Settings read_options(int argc, char** argv) {
     options.push_back({"--large-sizes", &large,
                        "more sizes, for lessons of which a launch takes at most 0.1 s there, going by their "
                        "time at the largest of --sizes [none]",
+                       "SIZES"});
+    options.push_back({"--variant-sizes", &variant_sizes,
+                       "those of --sizes at which each lesson is measured with every variant that it takes, "
+                       "not with its first alone [none]",
                        "SIZES"});
     options.push_back({"--variant", &variant,
                        "such as bf16 or bf16.nt, and only lessons that take it [each lesson's first]",
@@ -140,6 +175,19 @@ Settings read_options(int argc, char** argv) {
     const std::size_t ordinary = s.sizes.size();
     if (!large.empty()) add_sizes("--large-sizes", large, s.sizes);
     s.large = s.sizes.size() - ordinary;
+    if (!variant_sizes.empty()) {
+        if (!variant.empty() || !dtype.empty())
+            throw Error("--variant-sizes is for every variant; leave --variant and --dtype out.");
+        s.others = other_variants(s.lessons);
+        add_sizes("--variant-sizes", variant_sizes, s.variant_sizes);
+        for (const Shape& shape : s.variant_sizes) {
+            if (std::any_of(s.sizes.begin(), s.sizes.begin() + static_cast<std::ptrdiff_t>(ordinary),
+                            [&](const Shape& other) { return same_size(shape, other); }))
+                continue;
+            throw Error("--variant-sizes names " + shape.text() + ", which is none of --sizes.");
+        }
+    }
+    if (s.batch >= 0) require_batch(s);
     gemm::check_writable(s.output);
     gemm::check_writable(s.so_far, "--so-far");
     return s;
@@ -165,8 +213,18 @@ struct Measured {
 struct Group {
     gemm::Variant variant;
     std::vector<const Lesson*> lessons;
-    std::vector<std::vector<Measured>> measured;  // of each size, in the order of `lessons`
+    std::vector<const Lesson*> others;  // that have another variant chosen than what they usually run with
+    std::vector<std::vector<Measured>> measured;  // of each size, in the order of `lessons`, then `others`
 };
+
+/// Those that are measured at the size, which is not for fast lessons alone.
+std::vector<const Lesson*> lessons_at(const Settings& s, const Group& group, const Shape& size) {
+    std::vector<const Lesson*> here = group.lessons;
+    if (std::any_of(s.variant_sizes.begin(), s.variant_sizes.end(),
+                    [&](const Shape& other) { return same_size(size, other); }))
+        here.insert(here.end(), group.others.begin(), group.others.end());
+    return here;
+}
 
 /// At which size and batch something was measured.
 Json shape_json(const Shape& shape) {
@@ -228,6 +286,15 @@ Json hung_json(const std::string& lesson, const Shape& shape, const std::string&
 std::vector<Group> groups_of(const Settings& s, const gemm::Device& device, Json& result) {
     Json skipped = Json::array(), resources = Json::object(), lessons = Json::object();
     std::vector<Group> groups;  // in the order of their first lessons
+    const auto group_of = [&](const Lesson& lesson) -> Group& {
+        auto group = std::find_if(groups.begin(), groups.end(),
+                                  [&](const Group& g) { return g.variant == lesson.variant(); });
+        if (group == groups.end()) {
+            group = groups.insert(groups.end(), Group{lesson.variant(), {}, {}, {}});
+            group->measured.resize(s.sizes.size());
+        }
+        return *group;
+    };
     for (const Lesson& lesson : s.lessons) {
         if (const std::string why = gemm::why_skipped(lesson, device); !why.empty()) {
             std::fprintf(stderr, "%s\n", why.c_str());
@@ -236,13 +303,14 @@ std::vector<Group> groups_of(const Settings& s, const gemm::Device& device, Json
         }
         resources[lesson.name] = resources_or_null(lesson);
         lessons[lesson.name] = gemm::lesson_json(lesson);
-        auto group = std::find_if(groups.begin(), groups.end(),
-                                  [&](const Group& g) { return g.variant == lesson.variant(); });
-        if (group == groups.end()) {
-            group = groups.insert(groups.end(), Group{lesson.variant(), {}, {}});
-            group->measured.resize(s.sizes.size());
+        group_of(lesson).lessons.push_back(&lesson);
+    }
+    for (const Lesson& lesson : s.others) {
+        if (const std::string why = gemm::why_skipped(lesson, device); !why.empty()) {
+            if (lessons.contains(lesson.name)) std::fprintf(stderr, "%s\n", why.c_str());
+        } else {
+            group_of(lesson).others.push_back(&lesson);
         }
-        group->lessons.push_back(&lesson);
     }
     result["lessons"] = std::move(lessons);
     result["resources"] = std::move(resources);
@@ -281,6 +349,7 @@ std::vector<const Lesson*> fast_lessons(const Settings& s, const Group& group, s
     std::vector<const Lesson*> fast;
     std::string others;
     for (const Measured& m : group.measured[before]) {
+        if (std::find(group.lessons.begin(), group.lessons.end(), m.lesson) == group.lessons.end()) continue;
         const double ms = m.outcome.speed ? m.outcome.speed->timing.ms_median : 0.0;
         if (gemm::fast_enough(ms, multiply_adds(large) / multiply_adds(s.sizes[before]))) {
             fast.push_back(m.lesson);
@@ -292,6 +361,13 @@ std::vector<const Lesson*> fast_lessons(const Settings& s, const Group& group, s
         std::fprintf(stderr, "%s is for fast lessons alone; left out: %s.\n", large.text().c_str(),
                      others.c_str());
     return fast;
+}
+
+/// Steps of progress that a group takes at a size, at most.
+int steps_of(const Settings& s, const Group& group, std::size_t size, bool timing) {
+    const std::size_t lessons = lessons_at(s, group, s.sizes[size]).size();
+    const Shape shape = shape_of(s, s.sizes[size], group.variant);
+    return lessons == 0 ? 0 : gemm::Measurer::steps(lessons, shape, timing);
 }
 
 /// `result` with what came of the sizes that are finished, in the order in which they were asked for.
@@ -314,8 +390,7 @@ void measure(const Settings& s, const gemm::Device& device, std::vector<Group>& 
     const bool timing = gemm::kDeviceTimes && !s.verify_only;
     int total = 0, finished = 0;
     for (const Group& group : groups) {
-        for (const Shape& shape : s.sizes)
-            total += gemm::Measurer::steps(group.lessons.size(), shape, timing);
+        for (std::size_t i = 0; i < s.sizes.size(); ++i) total += steps_of(s, group, i, timing);
     }
     const auto progress = [&](int done, const std::string& text) {
         std::fprintf(stderr, "progress %d %d %s\n", done, total, text.c_str());
@@ -329,7 +404,7 @@ void measure(const Settings& s, const gemm::Device& device, std::vector<Group>& 
             const Shape shape = shape_of(s, s.sizes[i], group.variant);
             const bool large = i >= s.sizes.size() - s.large;
             const std::vector<const Lesson*> lessons =
-                large ? fast_lessons(s, group, order[0], shape) : group.lessons;
+                large ? fast_lessons(s, group, order[0], shape) : lessons_at(s, group, s.sizes[i]);
             gemm::MeasureOptions options;
             options.timing = timing;
             options.rounds = s.rounds;
@@ -352,6 +427,11 @@ void measure(const Settings& s, const gemm::Device& device, std::vector<Group>& 
                 left_out["reason"] = error.what();
                 result["left_out"].push_back(std::move(left_out));
             }
+            for (const gemm::Outcome& outcome : outcomes) {  // of all lessons alike
+                if (outcome.untimed.empty()) continue;
+                std::fprintf(stderr, "%s: %s\n", shape.text().c_str(), outcome.untimed.c_str());
+                break;
+            }
             for (std::size_t j = 0; j < outcomes.size(); ++j)
                 group.measured[i].push_back({lessons[j], std::move(outcomes[j])});
             if (!outcomes.empty() && group.measured[i].back().outcome.device_lost) {
@@ -360,7 +440,7 @@ void measure(const Settings& s, const gemm::Device& device, std::vector<Group>& 
                 throw Error(std::string(lesson->name) + " at " + shape.text() +
                             " took the device down, so nothing was measured: " + outcome.error);
             }
-            finished += gemm::Measurer::steps(group.lessons.size(), shape, timing);
+            finished += steps_of(s, group, i, timing);
         }
         if (!s.so_far.empty()) gemm::write_file(s.so_far, gemm::to_text(finished_json(s, groups, result)));
     }

@@ -104,7 +104,7 @@ class Answers {
         if (!in_) throw Error(file + " cannot be read.");
     }
 
-    /// The bytes of C, `bytes` of them, for question `index`; or nothing, and why in the result.
+    /// The bytes of the result, `bytes` of them, for question `index`; or nothing, and why in the result.
     std::optional<std::vector<std::byte>> next(std::uint64_t index, std::size_t bytes, CaseResult& result) {
         std::string& error = result.error;
         result.fault = FaultId::no_answer;
@@ -121,7 +121,7 @@ class Answers {
         } else if (std::vector<std::byte> c(bytes); read(c.data(), c.size())) {
             return c;
         } else {
-            error = "The program ended before it had handed over C.";
+            error = "The program ended before it had handed over its result.";
         }
         return std::nullopt;
     }

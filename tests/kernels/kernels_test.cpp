@@ -150,6 +150,19 @@ TEST_CASE("kernels mutant: what is wrong in a batch is said by problem") {
     }
 }
 
+TEST_CASE("kernels mutant: D is named where it is wrong, for C is an input there") {
+    for (const Lesson& mistake : slow::fused_mistakes()) {
+        const Verdict v =
+            test::run(mistake, test::shape_for(mistake, 20, 17, 9, true, 1.5f, 0.5f), test::seed());
+        INFO(mistake.name << ": " << v.failure);
+        if (v.what == gemm::FailureId::elements) test::require_contains(v.failure, " elements of D.\n");
+        if (v.what == gemm::FailureId::padding) test::require_contains(v.failure, " the padding of D ");
+    }
+    const Lesson& mistake = slow::fused_mistakes().front();
+    CHECK_FALSE(
+        test::run(mistake, test::shape_for(mistake, 20, 17, 9, true, 1.5f, 0.5f), test::seed()).passed);
+}
+
 TEST_CASE("kernels: what lies between the problems of a batch is guarded") {
     for (const Lesson* const kernel : {&slow::strided, &slow::grouped}) {
         const Shape s = test::shape_for(*kernel, 20, 17, 9, true, 1.0f, 0.0f);
@@ -302,10 +315,47 @@ TEST_CASE("kernels: their programs, as a lesson's") {
     REQUIRE(json.at("failed").size() == 1);
     CHECK(json.at("failed").at(0).at("lesson") == "no_tail_of_four");
 
+    const test::Result batch = test::run_program(
+        "slow_bench --verify-only --lessons slow_strided --sizes 33x31x65 --variant-sizes 33x31x65 --batch "
+        "2");
+    INFO(batch.out << batch.err);
+    REQUIRE(batch.status == 0);
+    std::vector<std::string> batches;
+    for (const Json& run : Json::parse(batch.out).at("runs")) {
+        CHECK(run.at("batch") == 2);
+        batches.push_back(run.at("variant"));
+    }
+    CHECK(batches == std::vector<std::string>{"bf16.strided", "bf16.strided+to_fp32"});
+
     for (const std::string kernel :
          {"slow_int8", "slow_fp8", "slow_fused", "slow_quantized", "slow_strided", "slow_grouped"})
         CHECK(test::run_program("slow_fuzz --lesson " + kernel + " --cases 60").status == 0);
 }
+
+#ifndef GEMM_CPU_DEVICE
+TEST_CASE("kernels: timed against what cuBLAS has of their variants") {
+    const test::Result r = test::run_program(
+        "slow_bench --lessons slow_int8,slow_fp8,slow_fused,slow_quantized,slow_strided --sizes 64,33x31x65 "
+        "--rounds 1");
+    INFO(r.out << r.err);
+    REQUIRE(r.status == 0);
+    std::vector<std::string> untimed;
+    for (const Json& run : Json::parse(r.out).at("runs")) {
+        const std::string name = run.at("lesson").get<std::string>() + " " + run.at("m").dump();
+        // INT8 is not timed where cuBLAS refuses pitches that are no multiples of 4: it says so, or it is.
+        if (run.contains("baseline")) {
+            CHECK(run.at("ratio") > 0.0);
+        } else if (name != "slow_int8 33") {
+            untimed.push_back(name);
+        }
+    }
+    std::sort(untimed.begin(), untimed.end());
+    CHECK(untimed == std::vector<std::string>{"slow_fp8 33", "slow_fused 33", "slow_fused 64",
+                                              "slow_quantized 33", "slow_quantized 64"});
+    test::require_contains(r.err, "cuBLAS has no product of int4g128.bf16, ");
+    test::require_contains(r.err, "it multiplies FP8 where B alone is stored transposed");
+}
+#endif
 
 #ifdef GEMM_CPU_DEVICE
 TEST_CASE("kernels: inspected, checked and graded, as a lesson is") {

@@ -351,7 +351,7 @@ def checkout(tmp_path: Path, system: Path) -> Checkout:
     publish = "def update(root):\n    (root / 'README.md').write_text('tables')\n    return [root / 'README.md']\n"
     put(root, {
         **{f"{lesson}/kernel.cu": f"// {lesson}\n__global__ void f() {{}}\n" for lesson in ("01_naive", "02_coalesced")},
-        **{f"plots/{chart}.py": DRAW for chart in ("progression", "sweep", "verification")},
+        **{f"plots/{chart}.py": DRAW for chart in ("progression", "sweep", "variants", "verification")},
         "plots/__init__.py": "",
         "plots/publish.py": publish,
     })  # fmt: skip
@@ -493,10 +493,10 @@ def run_entry(lesson: str = "01_naive", size: int = 256, **more: object) -> dict
     return {**entry, "error_over_bound": 0.031, "rms_error": 1e-7, "rms_limit": 4e-7, **more}
 
 
-def timed_entry(lesson: str = "01_naive", size: int = 4096) -> dict:
+def timed_entry(lesson: str = "01_naive", size: int = 4096, **more: object) -> dict:
     times = {"ms_median": 2.0, "ms_p10": 1.9, "ms_p90": 2.1, "rounds": 9, "tflops": 68.7, "ratio": 0.5}
     baseline = {"baseline": "cublasGemmEx", "baseline_kernel": "k", "baseline_ms_median": 1.0}
-    return run_entry(lesson, size, **times, **baseline, sm_clock_mhz=1980, power_w=500, cache="cold")
+    return {**run_entry(lesson, size, **times, **baseline, sm_clock_mhz=1980, power_w=500, cache="cold"), **more}
 
 
 def results(*runs: dict, kind: str = "cpu", name: str = "CPU device", **more: object) -> dict:

@@ -82,6 +82,19 @@ def mixed_results(lessons: int = 3, sizes: tuple[int, ...] = (1024, 4096, 4097))
     return results
 
 
+def several_results() -> dict:
+    """The same with two more variants of some of the steps, which other calls of cuBLAS won against."""
+    results = mixed_results(sizes=(4096,))
+    lt = "cublasLt heuristic {}, CUBLAS_COMPUTE_32F"
+    more = [("09a_wmma", 220.0, 800.0, "fp16", lt.format(3)), ("09c_ring", 880.0, 800.0, "fp16", lt.format(0)),
+            ("09c_ring", 900.0, 1000.0, "e4m3_bf16.nt", f"{lt.format(5)}, fast accumulation")]  # fmt: skip
+    for lesson, rate, cublas, variant, baseline in more:
+        results["runs"].append({**run(lesson, rate, 4096, cublas, variant), "baseline": baseline})
+    for name in STEPS:
+        results["lessons"][name]["variants"] = [{"text": text} for text in ("bf16", "fp16", "e4m3_bf16.nt")]
+    return results
+
+
 def cpu_results(lessons: int = 3) -> dict:
     runs = [
         {"lesson": name, "variant": "fp32", "m": m, "n": n, "k": k, "alpha": 1, "beta": 0, "checked": m * n,

@@ -379,7 +379,7 @@ def failed(id: str = "tiles", findings: tuple[Mapping, ...] = (), error: str = "
            first: tuple[int, int] = (0, 0), wrong: int = 0, got: float | str = 1.5, **sizes: float) -> dict:  # fmt: skip
     """A case as gemm_check writes it. error, patterns: ids; wrong: how many elements are."""
     case: dict = {"id": id, "what": "x", "m": 64, "n": 96, "k": 96, "alpha": 1, "beta": 0, "variant": "fp32",
-            "findings": list(findings), **sizes}  # fmt: skip
+            "findings": list(findings), "operands": [{"name": name} for name in "ABC"], **sizes}  # fmt: skip
     element = {"row": first[0], "column": first[1], "block": None, "warp": None, "thread": None, "got": got, "expected": 3.0,
                "bound": 1.0}  # fmt: skip
     verdict = {"failure": "elements", "wrong": wrong, "first": element, "text": "It is wrong.",
@@ -390,7 +390,7 @@ def failed(id: str = "tiles", findings: tuple[Mapping, ...] = (), error: str = "
 def found(id: str, count: int = 1, **more: object) -> dict:
     text = "thread (0,0,0) reads A[1][1] at x.cu:1"
     return {"id": id, "text": text, "access": "read", "other": None, "file": "x.cu", "line": 1, "count": count, "beyond": 0,
-            **more}  # fmt: skip
+            "array": "A", **more}  # fmt: skip
 
 
 OUT, WRITES = "out_of_bounds", {"access": "write", "other": {"access": "write"}}
@@ -474,6 +474,11 @@ def test_diagnoses_in_words() -> None:
         "rows past the edge": failed("edges", (found(OUT, beyond=31),)),
         "one past the edge, along K": failed("k_tail", (found(OUT, beyond=1),)),
         "a short type": failed(patterns="few_digits everywhere", wrong=1, variant="bf16"),
+        "a D without a value": {**failed(patterns="never_written", wrong=1), "operands": [{"name": name} for name in "ABCD"]},
+        "a C that is an input": {
+            **failed("one_tile", (found("write_to_input", array="C", access="write"),)),
+            "operands": [{"name": name} for name in "ABCD"],
+        },
         "nothing known": {**failed(), "findings": []},
     }
     hold("check", {f"diagnosis of {name}": told(case) for name, case in cases.items()})

@@ -871,8 +871,8 @@ def changed(answers: bytes, at: int, new: bytes) -> bytes:
     [
         (lambda a, q: a[: q["at"]], "ended before it had computed this"),
         (lambda a, q: a[: q["at"] + 9], "ended before it had computed this"),
-        (lambda a, q: a[: q["at"] + 16], "ended before it had handed over C"),
-        (lambda a, q: a[: q["at"] + 16 + q["bytes"] - 1], "ended before it had handed over C"),
+        (lambda a, q: a[: q["at"] + 16], "ended before it had handed over its result"),
+        (lambda a, q: a[: q["at"] + 16 + q["bytes"] - 1], "ended before it had handed over its result"),
         (lambda a, q: changed(a, q["at"], struct.pack("<QQ", q["index"] + 1, 0)), "is no answer"),
         (lambda a, q: changed(a, q["at"], struct.pack("<QQ", 2**64 - 1, 0)), "is no answer"),
         (lambda a, q: changed(a, q["at"], struct.pack("<QQ", q["index"], 4097)), "is no answer"),

@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 from approvals import Approve
 from conftest import drawn
-from plots_synthetic import STEPS, TWELVE, cpu_results, gpu_results, mixed_results, svg_texts
+from plots_synthetic import STEPS, TWELVE, cpu_results, gpu_results, mixed_results, several_results, svg_texts
 
-from plots import ladders, progression, sweep, verification
+from plots import data, ladders, progression, sweep, variants, verification
 from runner.core.results import UserError
 
 pytestmark = pytest.mark.usefixtures("labels_alone")
 CHARTS = [(progression.draw, gpu_results), (sweep.draw, gpu_results), (ladders.draw, gpu_results),
-          (verification.draw, cpu_results)]  # fmt: skip
+          (variants.draw, lambda lessons: several_results()), (verification.draw, cpu_results)]  # fmt: skip
 
 
 @pytest.mark.pixels
 @pytest.mark.parametrize(("draw", "results", "lessons"), drawn([(*chart, count) for chart in CHARTS for count in (1, 3, 12)], 4))
 def test_writes_png_and_svg_the_same_each_time(draw, results, lessons: int, tmp_path: Path) -> None:
-    first = draw(results(lessons), tmp_path / "a", TWELVE)
-    second = draw(results(lessons), tmp_path / "b", TWELVE)
+    first = draw(results(lessons), tmp_path / "a", [*TWELVE, *STEPS])
+    second = draw(results(lessons), tmp_path / "b", [*TWELVE, *STEPS])
     assert [path.name for path in first] == ["a.png", "a.svg"]
     assert first[0].read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
     assert first[0].stat().st_size > 5000
@@ -87,6 +87,7 @@ LABELLED = {
     "sweep of twelve": (sweep.draw, lambda: gpu_results(12)),
     "sweep of even sizes": (sweep.draw, lambda: gpu_results(12, (256, 4096))),
     "sweep with holes": (sweep.draw, with_holes),
+    "variants": (variants.draw, several_results),
     "two ladders": (ladders.draw, without_one_run),
     "verified": (verification.draw, cpu_results),
     "wrong and missing": (verification.draw, wrong_and_missing),
@@ -100,6 +101,15 @@ def test_labels(chart: str, tmp_path: Path, approve: Approve) -> None:
     draw, results, *variant = LABELLED[chart]
     texts = svg_texts(draw(results(), tmp_path / "chart", [*TWELVE, *STEPS], *variant)[1])
     approve("\n".join(f"{text}{f' ×{count}' if count > 1 else ''}" for text, count in sorted(texts.items())))
+
+
+def test_results_with_one_variant_a_lesson_have_no_chart_of_variants(tmp_path: Path) -> None:
+    assert data.several(mixed_results()) == []
+    batches = several_results()
+    batches["runs"] = [{**run, "batch": 3} if run["variant"] != "bf16" else run for run in batches["runs"]]
+    assert data.several(batches, [*STEPS]) == []  # other problems than one of 4096³
+    with pytest.raises(UserError, match="several variants"):
+        variants.draw(mixed_results(), tmp_path / "chart", [*TWELVE, *STEPS])
 
 
 @pytest.mark.parametrize("draw", [progression.draw, sweep.draw])

@@ -8,7 +8,18 @@ from pathlib import Path
 
 import pytest
 from approvals import Approve
-from plots_synthetic import STEPS, TWELVE, checkout, cpu_results, gpu_results, mixed_results, ms, tuned_results
+from plots_synthetic import (
+    STEPS,
+    TWELVE,
+    checkout,
+    cpu_results,
+    gpu_results,
+    mixed_results,
+    ms,
+    several_results,
+    svg_texts,
+    tuned_results,
+)
 
 from plots import data, tables
 from plots.publish import publish
@@ -41,6 +52,8 @@ def with_a_hole() -> dict:
         ("sweep", with_a_hole),
         ("tensorcore", mixed_results),
         ("tensorcore_sweep", mixed_results),
+        ("variants", several_results),
+        ("variants", gpu_results),  # none yet
         ("step_full:09a_wmma", mixed_results),  # the lesson before it has another type, and another cuBLAS
         ("step_full:09b_mma_sync", mixed_results),
     ],
@@ -286,3 +299,17 @@ def test_publish_draws_both_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     root = checkout(tmp_path, results=mixed_results(), steps=STEPS)
     charts = ("progression", "sweep", "tensorcore", "tensorcore_sweep", "ladders")
     assert [path.name for path in publish(root, {})] == [f"{name}.{kind}" for name in charts for kind in ("png", "svg")]
+
+
+def test_publish_draws_variants_above_their_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    several = several_results()
+    several["runs"] += mixed_results(sizes=(1024,))["runs"]  # a sweep needs two sizes
+    root = checkout(tmp_path, results=several, steps=STEPS)
+    page_of_it = root / "plots" / "README.md"
+    page_of_it.write_text(page("<!-- table:variants -->", "<!-- /table -->"), encoding="utf-8")
+    written = publish(root, {})
+    assert {root / "plots" / "variants.png", root / "plots" / "variants.svg", page_of_it} <= {*written}
+    assert 'src="variants.png"' in page_of_it.read_text(encoding="utf-8")
+    charted = svg_texts(root / "plots" / "variants.svg")
+    assert charted.keys() >= {"09a_wmma", "09c_ring", "BF16", "FP16", "E4M3_BF16 NT"}
+    assert "09b_mma_sync" not in charted  # it has one variant

@@ -70,9 +70,30 @@ def test_a_gpu_has_a_size_for_fast_lessons_too(checkout: Checkout) -> None:
     (checkout.fakes / "bench.json").write_text(json.dumps(results(timed_entry(), **H200)))
     checkout.program("gemm_bench", f'echo "$@" >"$FAKES/arguments"\n{BENCH}cat "$FAKES/bench.json" >"$output"\n')
     checkout.run("chart", status=0)
-    assert f"--sizes {SIZES['cuda']} --large-sizes 16384 --output " in (checkout.fakes / "arguments").read_text()
+    assert (
+        f"--sizes {SIZES['cuda']} --variant-sizes 4096 --large-sizes 16384 --output "
+        in (checkout.fakes / "arguments").read_text()
+    )
     checkout.run("chart", "--sizes", "16384", status=0)  # of whoever names it, every lesson
     assert (checkout.fakes / "arguments").read_text().startswith("--sizes 16384 --output ")
+
+
+def test_a_variant_and_a_batch_reach_the_bench(checkout: Checkout) -> None:
+    (checkout.fakes / "bench.json").write_text(json.dumps(results(timed_entry(size=256, variant="bf16.strided", batch=64), **H200)))
+    checkout.program("gemm_bench", f'echo "$@" >"$FAKES/arguments"\n{BENCH}cat "$FAKES/bench.json" >"$output"\n')
+    done = checkout.run("chart", "--sizes", "256", "--variant", "bf16.strided", "--batch", "064", status=0)
+    assert (checkout.fakes / "arguments").read_text().startswith("--sizes 256 --variant=bf16.strided --batch=64 --output ")
+    assert "64 · 256³" in done.stdout
+    for refused in (("--batch", "x"), ("--batch", "-1"), ("--variant", "BF16"), ("--variant", "bf16 ")):
+        checkout.fails("chart", *refused, words=(refused[0],))
+
+
+def test_the_winner_of_cublas_is_named_for_each_size(checkout: Checkout) -> None:
+    checkout.gpu()
+    other = {"baseline": "cublasLt heuristic 3, CUBLAS_COMPUTE_32F"}
+    checkout.bench(results(timed_entry(size=512), timed_entry(size=256, **other), timed_entry(size=1024, **other), **H200))
+    said = checkout.run("chart", "--sizes", "256,512,1024", status=0).stdout.splitlines()
+    assert said[-2:] == ["cuBLAS is cublasGemmEx at 512³.", f"cuBLAS is {other['baseline']} at 256³, 1024³."]
 
 
 def test_a_lesson_that_cannot_be_run_is_reported_and_exits_1(checkout: Checkout, approve: Approve) -> None:
@@ -307,7 +328,7 @@ def test_a_row_for_every_kind_of_variant() -> None:
     program = ROOT / "build" / "cpu" / "bin" / "slow_bench"
     if not program.exists():
         pytest.skip("build/cpu/bin/slow_bench is not built; cmake --build build/cpu --target gemm_tests builds it")
-    results, _ = chart._measure(program, "150", "")
+    results, _ = chart._measure(program, "150")
     names, columns = chart._columns(results, "150")
     assert [title for title, _ in columns] == ["150³", "3 · 150³", "4 groups · 150³"]
     rows = list(zip(names, *(cells for _, cells in columns), strict=True))

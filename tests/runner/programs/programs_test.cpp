@@ -448,6 +448,27 @@ TEST_CASE("bench: progress is one line a step and reaches its total") {
     CHECK(total > 0);
 }
 
+TEST_CASE("bench: at some sizes with every variant that a lesson takes") {
+    const Result r = run_program(
+        "gemm_bench --sizes 32,48 --variant-sizes 48 --lessons 01_naive,09a_wmma --verify-only --seed 3");
+    INFO(r.out << r.err);
+    REQUIRE(r.status == 0);
+    const Json json = Json::parse(r.out);
+    std::vector<std::string> runs;
+    for (const Json& run : json.at("runs")) {
+        runs.push_back(run.at("lesson").get<std::string>() + " " + run.at("variant").get<std::string>() +
+                       " " + std::to_string(run.at("m").get<int>()));
+    }
+    CHECK(runs == std::vector<std::string>{"01_naive fp32 32", "09a_wmma bf16 32", "01_naive fp32 48",
+                                           "09a_wmma bf16 48", "09a_wmma fp16 48"});
+    CHECK(json.at("lessons").size() == 2);
+    long done = 0, of = 0;
+    const std::string last = r.err.substr(r.err.rfind("progress "));
+    REQUIRE(std::sscanf(last.c_str(), "progress %ld %ld ", &done, &of) == 2);
+    CHECK(done == of);
+    CHECK(of == 5 * 2);  // inputs and a lesson: fp32 and bf16 at both sizes, fp16 at one
+}
+
 TEST_CASE("bench: large sizes are for lessons of which it is known that they are fast") {
     const std::string options = "gemm_bench --sizes 32 --large-sizes 64 --lessons 01_naive,02_coalesced ";
     Result r = run_program(options + "--verify-only");
@@ -495,14 +516,16 @@ TEST_CASE("bench: --so-far has each size once it is finished, in the order that 
 }
 
 TEST_CASE("bench: what it refuses") {
-    require_refusals("refused_by_bench",
-                     {{"gemm_bench",
-                       {"--lessons 01_naive,01_naive", "--lessons 01_naive,", "--sizes 12x", "--sizes 12x13",
-                        "--sizes -4", "--sizes abc", "--sizes 99999999999999999999", "--sizes 64,64",
-                        "--sizes 4294967296x4294967296x1", "--large-sizes 12x13",
-                        "--sizes 64,32 --large-sizes 128,64", "--seed x", "--rounds 1.5", "--dtype int8"}},
-                      {"wrong_bench", {"--dtype fp16"}},
-                      {"mixed_bench", {"--lessons 03_smem --dtype bf16"}}});
+    require_refusals(
+        "refused_by_bench",
+        {{"gemm_bench",
+          {"--lessons 01_naive,01_naive", "--lessons 01_naive,", "--sizes 12x", "--sizes 12x13", "--sizes -4",
+           "--sizes abc", "--sizes 99999999999999999999", "--sizes 64,64", "--sizes 4294967296x4294967296x1",
+           "--large-sizes 12x13", "--sizes 64,32 --large-sizes 128,64", "--seed x", "--rounds 1.5",
+           "--dtype int8", "--sizes 64 --variant-sizes 32", "--sizes 64 --variant-sizes 64,64",
+           "--variant bf16 --variant-sizes 256", "--batch 3", "--batch -1"}},
+         {"wrong_bench", {"--dtype fp16"}},
+         {"mixed_bench", {"--lessons 03_smem --dtype bf16"}}});
     require_refused("gemm_bench --nonsense", {"--nonsense"});
     require_refused("gemm_bench --lessons 99_none", {"\"99_none\"", "01_naive, "});
     require_refused("gemm_bench --device 99", {" 99;"});
