@@ -26,7 +26,8 @@ Draw = Callable[[RecordedAtlas, bool], list[Path]]  # of an atlas, which is publ
 
 SETS = ("llm", "random")
 _SLOWEST = 10  # shapes in the second table
-_ROUNDS = 15  # of timing: each takes part in all of them
+_ROUNDS = 15  # of timing
+_MOST_LOST = 5  # shapes that may end gemm_bench before it is given up
 
 # The shapes
 
@@ -133,6 +134,7 @@ def _measure(program: Path, found: _Found, folder: Path) -> str:
     does not run here; empty where it does. What is measured is in `found`, however this ends."""
     output, so_far = folder / "results.json", folder / "so-far.json"
     asked = ["--brief", "--rounds", str(_ROUNDS), "--lessons", found.lesson, "--dtype", found.variant, "--seed", str(found.seed)]
+    ended = 0
     while found.left:
         for file in (output, so_far):
             file.unlink(missing_ok=True)
@@ -151,6 +153,9 @@ def _measure(program: Path, found: _Found, folder: Path) -> str:
         if lost and _shape(lost) in found.left:
             found.left.pop(_shape(lost))
             found.failed.append(lost)
+            ended += 1
+            if ended == _MOST_LOST:
+                raise UserError(f"{found.lesson} hung or took the device down at {ended} shapes: {lost['failure']}")
             continue
         process.require(done, "gemm_bench", (0, 1), "the shapes before it are kept")
         if len(found.left) == before:

@@ -254,6 +254,14 @@ def test_a_crash_keeps_what_is_measured(gpu: Checkout, approve: Approve) -> None
     assert len(written(gpu)["runs"]) == 2
 
 
+def test_a_lesson_that_never_ends_is_given_up(gpu: Checkout) -> None:
+    does(gpu, **{f"{m}x4096x4096": "lost" for m in (1, 16, 64, 128, 256, 1024)})
+    said = gpu.run("atlas", "--dtype", "fp32", status=2).stderr
+    assert said.endswith("02_coalesced hung or took the device down at 5 shapes: It did not end.\n")
+    assert "Nothing was recorded." in said
+    assert len(asked(gpu)) == 5
+
+
 def test_a_bench_that_measures_nothing_is_no_endless_loop(gpu: Checkout) -> None:
     gpu.program("gemm_bench", 'while [ $# -gt 0 ]; do [ "$1" = --output ] && o=$2; shift; done\n'
                 'echo \'{"schema": 2, "device": {"name": "X", "kind": "cuda"}, "runs": []}\' >"$o"\n')  # fmt: skip
