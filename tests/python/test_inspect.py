@@ -64,6 +64,15 @@ def test_the_type_is_passed_on(inspected: Checkout) -> None:
     assert "--blocks=all --variant=fp16 --output" in (inspected.fakes / "inspected").read_text()
 
 
+def test_groups_are_passed_on_and_say_the_sizes(inspected: Checkout) -> None:
+    inspected.run("inspect", "01", "--groups", "3x40x5,020x1x9", status=0)
+    told = (inspected.fakes / "inspected").read_text()
+    assert "--m=20 --n=40 --k=9 " in told
+    assert " --groups=3x40x5,20x1x9 " in told
+    for wrong in (["--groups", "3x4"], ["--groups", "1x1x1", "--m", "20"]):
+        assert "--groups" in inspected.run("inspect", "01", *wrong, status=2).stderr
+
+
 def test_a_comparison_that_cannot_be_made_is_said(inspected: Checkout, approve: Approve) -> None:
     (inspected.fakes / "01_naive.json").unlink()
     approve(re.sub("cat: .*", "", inspected.run("inspect", "02", status=0).stderr))
