@@ -6,6 +6,7 @@
 #     architectures   what to append for a lesson's kernel, by name; "": for those that have no architecture of their own
 #     prepared     where there is one: a header, made ready, to name behind kernel's -include. It is common/gemm.hpp behind what
 #                  is named there; a kernel that begins with that header is compiled in less than half the time
+#     objects      of each lesson's kernel, by name, for who links them with another; the targets <name>_kernel bring them about
 #     link_before, link_after   the link: link_before LIST OBJECT... link_after -o PROGRAM; LIST, the list of kernels, is C++
 
 # Imported targets belong to the folder that found them, and $<TARGET_FILE:...> is evaluated here.
@@ -163,6 +164,12 @@ function(gemm_write_link_json main file)
   endif()
   string(APPEND kernel ", \"-I$<JOIN:${folders},\"$<COMMA> \"-I>\"")
 
+  set(objects "")
+  foreach(lesson IN LISTS lessons)
+    list(APPEND objects "\"${lesson}\": [\"$<JOIN:$<TARGET_OBJECTS:${lesson}_kernel>,\"$<COMMA> \">\"]")
+  endforeach()
+  list(JOIN objects ", " objects)
+
   gemm_json_strings(link_before ${CMAKE_CXX_COMPILER} ${cxx_flags} ${CMAKE_CXX20_STANDARD_COMPILE_OPTION} ${link_flags})
   set(seen "")
   gemm_link_items(link_after seen ${main})
@@ -170,6 +177,7 @@ function(gemm_write_link_json main file)
   file(GENERATE OUTPUT ${file} CONTENT "{
   \"kernel\": [${kernel}],${prepared}
   \"architectures\": {${architectures}},
+  \"objects\": {${objects}},
   \"link_before\": [${link_before}],
   \"link_after\": [${link_after}]
 }

@@ -27,6 +27,7 @@ ENERGY = "plots/results/h200-energy.json"
 ATLAS = "plots/results/h200-atlas-{}.json"  # of a type
 COUNTS = "plots/results/counts.json"
 TIMELINE = "plots/results/h200-timeline.json"
+OWN = "plots/results/own-kernel.json"  # what is found in the example of a kernel that is no lesson's
 TIMELINE_CPU = "plots/results/cpu-timeline.json"  # what the CPU device does is the same everywhere
 
 
@@ -67,6 +68,11 @@ def atlas(root: Path, variant: str) -> RecordedAtlas | None:
 def counts(root: Path) -> dict:
     """What `./gemm inspect --record` counted. Throws UserError."""
     return recorded(root / COUNTS, ("m", "n", "k", "lessons"), "./gemm inspect --record") or {"lessons": {}}
+
+
+def own_kernel(root: Path) -> dict | None:
+    """What `./gemm inspect --record` found in the example of a kernel that is no lesson's."""
+    return recorded(root / OWN, ("file", "findings"), "./gemm inspect tests/kernels/own/three_bugs.cu --record")
 
 
 def timeline(root: Path) -> dict | None:

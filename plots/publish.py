@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from plots import atlas, data, ladders, pictures, progression, roofline, sweep, tables, variants
+from plots import atlas, data, ladders, own_kernel, pictures, progression, roofline, sweep, tables, variants
 from plots.data import RESULTS
 from runner.core.atlas import VARIANTS
 from runner.core.descriptors import Descriptor
@@ -38,6 +38,8 @@ def publish(root: Path, described: Mapping[str, Descriptor]) -> list[Path]:
     While RESULTS does not exist, charts and tables stay as they are. Throws UserError.
     """
     written = pictures.draw_all(root, described, root / "plots" / "pictures")
+    if example := data.own_kernel(root):
+        written += own_kernel.draw(example, root, root / "plots" / "pictures" / own_kernel.NAME)
     written += tables.update(root, "timeline", "outline", "counts")
     if (root / RESULTS).exists():
         results, order = load(root / RESULTS), lessons(root)

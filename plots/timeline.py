@@ -26,7 +26,15 @@ _LINE = 0.32  # of the legend
 _COLUMN, _SHORT = 4.2, 26  # inches: where its second column begins; characters of what is beside something else
 _ASKED = 0.11  # inches: tiles on their way above products of the same lane
 _FILL = {"products": DARK, "writes": LIGHT, "loads": PALE}
-_HATCH = {"full": "////", "empty": "\\\\\\\\", "turn": "xxxx", "barrier": "....", "cluster": "oo", "drain": "----"}
+_HATCH = {
+    "full": "////",
+    "empty": "\\\\\\\\",
+    "turn": "xxxx",
+    "mbarrier": "++",
+    "barrier": "....",
+    "cluster": "oo",
+    "drain": "----",
+}
 # What stamps cannot tell.
 _NOTE = "GPU: loads and products end where a warp has waited for them."
 _TICKS = 5  # at most, on an axis

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional
 
@@ -100,6 +100,41 @@ def test_command(
     return mutation.score(mutants, seed, as_json)
 
 
+def _foreign(name: str) -> bool:
+    """Whether that is a file of one's own, and no lesson."""
+    return Path(name).suffix in (".cu", ".cuh", ".h", ".hpp")
+
+
+def _refuse_own(options: Sequence[object]) -> None:
+    """A UserError where options are given that are of a file of one's own."""
+    if any(option is not None for option in options):
+        raise UserError(
+            "--call, --sums, --multiples, --sizes, --beta-reads-c, --include and --define are of a file of your own, my.cu; "
+            "so is --variant of sass and timeline."
+        )
+
+
+def _refuse_for_own(name: str, options: Mapping[str, object]) -> None:
+    """A UserError where options of lessons are given with a file of one's own."""
+    for option, value in options.items():
+        if value not in (None, False):
+            raise UserError(f"{option} is of lessons, not of {name}.")
+
+
+# Of a file of one's own
+_CALL = typer.Option(None, help="Of a file of your own, my.cu: its launch, 'k<<<grid, block>>>(…)'.")
+_LDA = typer.Option(None, help="Elements between A's rows as it is stored; by default no padding.")
+_LDB = typer.Option(None, help="The same of B.")
+_LDC = typer.Option(None, help="The same of C.")
+_OWN_VARIANT = typer.Option(None, "--variant", help="Of my.cu: types and layout, bf16.nt.")
+_SUMS = typer.Option(None, help="Of my.cu: it may round as fp16 sums or tf32 products do.")
+_MULTIPLES = typer.Option(None, help="Of my.cu: what its sizes must be, M:128,N:128,K:16.")
+_SIZES = typer.Option(None, help="Of my.cu: M, N and K, 256x128x64.")
+_BETA_READS_C = typer.Option(None, "--beta-reads-c", help="Of my.cu: it reads C where beta is 0, too.")
+_INCLUDE = typer.Option(None, "--include", "-I", help="Of my.cu: folders of its headers, a,b.")
+_DEFINE = typer.Option(None, "--define", "-D", help="Of my.cu: what the compiler defines, NAME=1,OTHER.")
+
+
 @app.command("run")
 def run_command(
     name: str = LESSON,
@@ -129,40 +164,36 @@ def run_command(
     like: Optional[str] = typer.Option(None, help="GPU whose launch limits the CPU device enforces: sm_86."),
     verify_only: bool = typer.Option(False, "--verify-only", help="Verify only, without timing."),
     as_json: bool = JSON,
+    call: Optional[str] = _CALL,
+    sums: Optional[str] = _SUMS,
+    multiples: Optional[str] = _MULTIPLES,
+    sizes: Optional[str] = _SIZES,
+    beta_reads_c: Optional[bool] = _BETA_READS_C,
+    include: Optional[str] = _INCLUDE,
+    define: Optional[str] = _DEFINE,
 ) -> int:
-    """Run one lesson: its verdict, its time, and its use of an SM."""
+    """Run one lesson, or my.cu: its verdict, its time, and a lesson's use of an SM."""
+    known = (call, sums, multiples, sizes, beta_reads_c, include, define)
+    if _foreign(name):
+        from runner.inspect import inspection
+        from runner.inspect.own import Options
+        from runner.measure.own import run_own
+
+        of_lessons = {"--lds": lds, "--ldr": ldr, "--ldd": ldd, "--batch": batch, "--rounds": rounds, "--device": device}
+        of_lessons |= {"--stride-a": stride_a, "--stride-b": stride_b, "--stride-c": stride_c, "--stride-d": stride_d}
+        of_lessons["--groups"] = groups
+        _refuse_for_own(name, {**of_lessons, "--verify-only": verify_only})
+        given = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "seed": seed, "schedule": schedule}
+        request = inspection.parse(given, {"alpha": alpha, "beta": beta}, None, like)
+        asked = any(size is not None for size in (m, n, k))
+        return run_own(Path(name), Options(call, variant or dtype, *known[1:]), request, asked, as_json)
+    _refuse_own(known)
     from runner.core import lesson
 
-    sizes = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "seed": seed, "schedule": schedule}
-    sizes |= {"rounds": rounds, "device": device, "lds": lds, "ldr": ldr, "ldd": ldd, "batch": batch}
-    sizes |= {"stride-a": stride_a, "stride-b": stride_b, "stride-c": stride_c, "stride-d": stride_d}
-    return lesson.run(name, sizes, {"alpha": alpha, "beta": beta}, variant, dtype, like, verify_only, as_json, groups)
-
-
-def _foreign(name: str) -> bool:
-    """Whether that is a file of one's own, and no lesson."""
-    return Path(name).suffix in (".cu", ".cuh", ".h", ".hpp")
-
-
-def _refuse_own(options: Sequence[object]) -> None:
-    """A UserError where options are given that are of a file of one's own."""
-    if any(option is not None for option in options):
-        raise UserError(
-            "--call, --sums, --multiples, --sizes, --beta-reads-c, --include and --define are of a file of your own, my.cu."
-        )
-
-
-# Of a file of one's own
-_CALL = typer.Option(None, help="Of a file of your own, my.cu: its launch, 'k<<<grid, block>>>(…)'.")
-_LDA = typer.Option(None, help="Elements between A's rows as it is stored; by default no padding.")
-_LDB = typer.Option(None, help="The same of B.")
-_LDC = typer.Option(None, help="The same of C.")
-_SUMS = typer.Option(None, help="Of my.cu: it may round as fp16 sums or tf32 products do.")
-_MULTIPLES = typer.Option(None, help="Of my.cu: what its sizes must be, M:128,N:128,K:16.")
-_SIZES = typer.Option(None, help="Of my.cu: M, N and K, 256x128x64.")
-_BETA_READS_C = typer.Option(None, "--beta-reads-c", help="Of my.cu: it reads C where beta is 0, too.")
-_INCLUDE = typer.Option(None, "--include", "-I", help="Of my.cu: folders of its headers, a,b.")
-_DEFINE = typer.Option(None, "--define", "-D", help="Of my.cu: what the compiler defines, NAME=1,OTHER.")
+    sizes_of = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb, "ldc": ldc, "seed": seed, "schedule": schedule}
+    sizes_of |= {"rounds": rounds, "device": device, "lds": lds, "ldr": ldr, "ldd": ldd, "batch": batch}
+    sizes_of |= {"stride-a": stride_a, "stride-b": stride_b, "stride-c": stride_c, "stride-d": stride_d}
+    return lesson.run(name, sizes_of, {"alpha": alpha, "beta": beta}, variant, dtype, like, verify_only, as_json, groups)
 
 
 @app.command("inspect")
@@ -208,6 +239,10 @@ def inspect_command(
 
     files = [Path(name) for name in names or [] if name.endswith(".json")] if as_json else []
     chosen = [name for name in names or [] if Path(name) not in files]
+    if record and any(map(_foreign, chosen)):
+        from runner.inspect import own_example
+
+        return own_example.record(chosen, drawing.own_kernel)
     modes = [mode for mode, on in (("--bench", bench), ("--record", record), ("--against-ncu", against_ncu)) if on]
     if modes:
         own = ("names", "bench", "record", "against_ncu", *(["as_json"] if against_ncu else []))
@@ -387,11 +422,22 @@ def sass_command(
     kernel: Optional[str] = typer.Option(None, metavar="TEXT", help="Part of the kernel's name, if there are several."),
     code: bool = typer.Option(False, "--print", help="Also print the loop's instructions."),
     as_json: bool = JSON,
+    call: Optional[str] = _CALL,
+    variant: Optional[str] = _OWN_VARIANT,
+    include: Optional[str] = _INCLUDE,
+    define: Optional[str] = _DEFINE,
 ) -> int:
-    """Count the machine instructions in a kernel's main loop."""
+    """Count the machine instructions in a kernel's main loop, also of my.cu."""
     from runner.inspect import sass as machine_code
     from runner.learn import course
 
+    if _foreign(name):
+        from runner.inspect.own import Options
+
+        _refuse_for_own(name, {"--mine": mine, "--file": file})
+        options = Options(call, variant, include=include, define=define)
+        return machine_code.sass_own(Path(name), options, arch, kernel, code, as_json)
+    _refuse_own((call, variant, include, define))
     if mine and file is not None:
         raise UserError("--mine and --file each name the source; give one of the two.")
     return machine_code.sass(name, course.find(name, False).file if mine else None, file, arch, kernel, code, as_json)
@@ -426,11 +472,29 @@ def timeline_command(
     k: Optional[str] = typer.Option(None, help="Columns of A, rows of B."),
     record: bool = recorded("timeline"),
     as_json: bool = JSON,
+    call: Optional[str] = _CALL,
+    variant: Optional[str] = _OWN_VARIANT,
+    sums: Optional[str] = _SUMS,
+    multiples: Optional[str] = _MULTIPLES,
+    sizes: Optional[str] = _SIZES,
+    beta_reads_c: Optional[bool] = _BETA_READS_C,
+    include: Optional[str] = _INCLUDE,
+    define: Optional[str] = _DEFINE,
 ) -> int:
-    """Show what a block's warps do and what they wait for."""
+    """Show what a block's warps do and what they wait for, also in my.cu."""
     from runner import drawing
     from runner.measure import timeline
 
+    known = (call, variant, sums, multiples, sizes, beta_reads_c, include, define)
+    if name is not None and _foreign(name):
+        from runner.inspect import inspection
+        from runner.inspect.own import Options
+
+        _refuse_for_own(name, {"--record": record})
+        request = inspection.parse({"m": m, "n": n, "k": k}, {}, None, None)
+        asked = any(size is not None for size in (m, n, k))
+        return timeline.timeline_own(Path(name), Options(*known), request, asked, as_json, drawing.timeline)
+    _refuse_own(known)
     return timeline.timeline(name, {"m": m, "n": n, "k": k}, record, as_json, drawing.timelines, drawing.timeline)
 
 

@@ -4,7 +4,7 @@ one is handed to the other. matplotlib takes a second to read, so that each func
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from runner.core.atlas import RecordedAtlas
@@ -98,6 +98,13 @@ def published_accesses(found: Trace) -> list[Path]:
     from plots import access
 
     return access.publish(found, ROOT / folder_of(found["lesson"]), ROOT / "plots" / "pictures")
+
+
+def own_kernel(found: Mapping) -> list[Path]:
+    """The picture of what was found in the example of a kernel that is no lesson's."""
+    from plots import own_kernel as picture
+
+    return picture.draw(found, ROOT, ROOT / "plots" / "pictures" / picture.NAME)
 
 
 def counts() -> list[Path]:

@@ -223,7 +223,7 @@ def _compiled(tools: Mapping, source: Source, folder: Path) -> tuple[process.Fin
     return done, made
 
 
-def link(tools: Mapping, listed: str, objects: Sequence[Path], program: Path, title: str = "Linking") -> process.Finished:
+def link(tools: Mapping, listed: str, objects: Sequence[str | Path], program: Path, title: str = "Linking") -> process.Finished:
     """Links a program of kernels, which `listed` names in C++."""
     source = program.with_suffix(".list.cpp")
     source.write_text(listed, encoding="utf-8")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from runner.core.figures import grouped
 
 _WARPS = 4  # of a warpgroup
-WAITS = ("full", "empty", "turn", "barrier", "cluster", "drain")  # kinds of spans in which a lane does nothing
+WAITS = ("full", "empty", "turn", "mbarrier", "barrier", "cluster", "drain")  # kinds of spans in which a lane does nothing
 TOLD = {
     "loads": "tiles on their way",
     "products": "products under way",
@@ -22,6 +22,7 @@ TOLD = {
     "full": "waits for tiles (full)",
     "empty": "waits for an empty stage",
     "turn": "waits for its turn",
+    "mbarrier": "waits at an mbarrier",
     "barrier": "waits at the block's barrier",
     "cluster": "waits at the cluster's barrier",
     "drain": "waits for the copy engine's stores",
@@ -217,13 +218,14 @@ def _of_warp(warp: Mapping, sites: Sequence[tuple], passed: Mapping[int, Sequenc
 class _Steps:
     """Counts the events that the lanes show; the others take no place."""
 
-    def __init__(self, history: Mapping, waits: Mapping[int, str]) -> None:
+    def __init__(self, history: Mapping, waits: Mapping[int, str] | None) -> None:
         self.history = history
         self.names = waits
         self.at = 0
         self.lanes = {warp: _Raw(warp) for warp in range(0, -(-history["threads"] // 32), _WARPS)}
         self.waits: dict[tuple, int] = {}  # what a lane waits for, since when
         self.phases: dict[tuple[int, int], tuple[int, int]] = {}  # of an mbarrier: who has asked for a phase's bytes, and when
+        self.filled: set[tuple[int, int]] = set()  # of an mbarrier: phases that bytes are expected in
         self.batches: dict[tuple[int, int], int] = {}  # of a warpgroup: when a batch was begun
         self.writes: dict[int, list[int]] = {}  # of a lane: the first store and the last since it has waited
         self.stored = -1  # the warp whose stores came last
@@ -248,6 +250,13 @@ class _Steps:
         if access["op"] == "store" and self.history["arrays"][access["array"]]["space"] == "global":
             self._store(event[1])
 
+    def _what_for(self, event: Mapping, where: tuple[int, int]) -> str:
+        """What a wait is for, by the name of its mbarrier; in a kernel whose names say nothing, by what comes."""
+        if self.names is not None:
+            return base(self.names[self.history["sites"][event["site"]]["line"]])
+        name = base(self.history["mbarriers"][event["barrier"]]["name"])
+        return name if name in ("full", "empty", "turn") else "full" if where in self.filled else "mbarrier"
+
     def _barrier(self, event: Mapping) -> None:
         """Events of mbarriers."""
         e, warp, where = event["e"], event.get("warp", -1), (event["barrier"], event.get("phase", 0))
@@ -255,10 +264,11 @@ class _Steps:
             self._written(warp)
             self.waits.setdefault((warp, *where), self.at)
         elif e == "passed" and warp in self.lanes:
-            self._waited(warp, where, base(self.names[self.history["sites"][event["site"]]["line"]]))
+            self._waited(warp, where, self._what_for(event, where))
         elif e == "expect" and warp in self.lanes:
             self.lanes[warp].asks = True
             self.phases[where] = warp, self.at
+            self.filled.add(where)
         elif e == "phase" and where in self.phases:
             asker, since = self.phases.pop(where)
             self.lanes[asker].add("loads", since, self.at)
@@ -300,9 +310,9 @@ class _Steps:
             self.at -= 1
 
 
-def from_history(history: Mapping, waits: Mapping[int, str]) -> Timeline:
+def from_history(history: Mapping, waits: Mapping[int, str] | None) -> Timeline:
     """Of one block's history (BlockHistory in runner/inspect/trace_types.py). waits: by line of kernel.cu, at which mbarrier it
-    waits, as it stands there."""
+    waits, as it stands there; None: nobody knows."""
     steps = _Steps(history, waits)
     for event in history["events"]:
         if isinstance(event, Mapping):

@@ -114,8 +114,8 @@ def usage_of(lines: Sequence[str]) -> dict[str, Usage]:
     return found
 
 
-def disassemble(source: Path, shown: str, wanted: str) -> Disassembly:
-    """Compiles the source for the architecture `wanted`. `shown`: what messages call it."""
+def disassemble(source: Path, shown: str, wanted: str, flags: Sequence[str] = ()) -> Disassembly:
+    """Compiles the source for the architecture `wanted`. `shown`: what messages call it; `flags`: what nvcc is told besides."""
     tools = provide()
     compiler = doctor.choose_compiler(tools.nvcc)
     if not compiler or compiler.flaw:
@@ -128,6 +128,7 @@ def disassemble(source: Path, shown: str, wanted: str) -> Disassembly:
         target = f"--generate-code=arch=compute_{wanted},code=sm_{wanted}"
         command: process.Command = [
             *(tools.nvcc, "-ccbin", compiler.path, "-std=c++20", "-I", ROOT, target),
+            *flags,
             *("-Xptxas=-v", "-cubin", "-o", binary, "-x", "cu", source),
         ]
         environment = {"TMPDIR": str(folder)}

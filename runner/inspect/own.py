@@ -29,6 +29,8 @@ from runner.inspect.own_source import Guess, Sums, foreign, guess, local_only, v
 from runner.inspect.trace_types import Trace
 
 _CPU = doctor.Device("cpu", None, (), "kernels are traced on the CPU")
+CPU_MAPS = "::cpu_device::tensor_map"
+Variant = tuple[str, str, str, str]  # the types of A, B and C, and the layout
 _SIZES = re.compile(r"(\d+)x(\d+)x(\d+)")
 _HEADERS = ("include", "inc", "src", "common", "utils", ".")
 _SOURCES = ("*.cu", "*.cpp", "*.cc")
@@ -46,7 +48,7 @@ _SIGNATURE = (
 _CALL = """
 {undefined}
 {behind}
-using ::cpu_device::tensor_map;
+using {maps};
 template <class Total_, class Size_>
 constexpr unsigned ceil(Total_ total_, Size_ size_) {{
     return static_cast<unsigned>((static_cast<long long>(total_) + size_ - 1) / size_);
@@ -207,7 +209,7 @@ def _folders(file: Path, options: Options) -> list[Path]:
     return [*(Path(folder) for folder in listed(options.include)), *near]
 
 
-def _text(file: Path, options: Options) -> str:
+def text_of(file: Path, options: Options) -> str:
     """The file's, with that of what it includes, and what --define says in the place of what they define."""
     text = foreign().followed(file, str(file), _folders(file, options))
     for name, value in _defined(options):
@@ -240,13 +242,53 @@ def _allowed(call: str) -> str:
     return f"cudaFuncSetAttribute({found['kernel'].strip()}, {limit}, static_cast<int>({size})), cudaGetLastError();"
 
 
-def _source(text: str, call: str, variant: tuple[str, str, str, str]) -> str:
+def _with_call(text: str, call: str, variant: Variant, maps: str) -> str:
+    """The file's text, and behind it own_kernel_launch(), which makes the call."""
     a, b, c = (_ELEMENTS.get(kind, "void") for kind in variant[:3])
     undefined = "\n".join(f"#undef {name}" for name in _NOT_MACROS)
     launched = _CALL.format(
-        allowed=_allowed(call), undefined=undefined, behind=BEHIND, a=a, b=b, c=c, call=call, signature=_SIGNATURE
+        allowed=_allowed(call), undefined=undefined, behind=BEHIND, maps=maps, a=a, b=b, c=c, call=call, signature=_SIGNATURE
     )
     return f"{text}\n{launched}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is compiled: the file's text with the call behind it, the types of A, B and C with the layout, what the compiler is
+    told of names and folders, and what was guessed, a sentence each."""
+
+    text: str
+    variant: Variant
+    flags: list[str]
+    said: list[str]
+
+
+def source_of(file: Path, options: Options, maps: str) -> Source:
+    """maps: the function that the call knows as tensor_map()."""
+    text = text_of(file, options)
+    guessed = guess(text, options.call, file)
+    said = []
+    if options.variant is None:
+        said.append(f"Taken from the signature of {guessed.kernel}: --variant {guessed.variant}.")
+    call = _text_of_call(options, guessed)
+    if call != (options.call or "").strip().rstrip(";"):
+        said.append(f"Taken from the signature: {call}.")
+    variant = variant_of(options.variant or guessed.variant)
+    return Source(_with_call(text, call, variant, maps), variant, flags_of(text, options), said)
+
+
+def flags_of(text: str, options: Options) -> list[str]:
+    """What the compiler is told of names and folders, but for what the file itself defines: headers may have such names, too."""
+    apart = [(name, value) for name, value in _defined(options) if foreign().with_value(text, name, "") == text]
+    return [f"-D{name}={value}" for name, value in apart] + [f"-I{folder}" for folder in listed(options.include)]
+
+
+def descriptor_of(file: Path, options: Options, variant: Variant) -> str:
+    """C++ of a lesson, own_kernel::lesson, whose launch() is own_kernel_launch()."""
+    step = multiples_of(options.multiples)
+    tile = ", ".join(str(step[key]) if step[key] > 1 else "32" for key in "MNK")
+    a, b, c, layout = variant
+    return _LESSON.format(signature=_SIGNATURE, a=a, b=b, c=c, layout=layout, tile=tile, name=json.dumps(file.name))
 
 
 def _defining(file: Path, what: str) -> Path | None:
@@ -270,23 +312,12 @@ def _defining(file: Path, what: str) -> Path | None:
 
 def _program(file: Path, options: Options, like: str | None, folder: Path) -> tuple[Path, list[str]]:
     """The program that traces the file's kernel, and what was guessed and left out, a sentence each."""
-    name = str(file)
-    text = _text(file, options)
-    guessed = guess(text, options.call, file)
-    said = []
-    if options.variant is None:
-        said.append(f"Taken from the signature of {guessed.kernel}: --variant {guessed.variant}.")
-    call = _text_of_call(options, guessed)
-    if call != (options.call or "").strip().rstrip(";"):
-        said.append(f"Taken from the signature: {call}.")
-    variant = variant_of(options.variant or guessed.variant)
+    source = source_of(file, options, CPU_MAPS)
+    said = source.said
     tools = toolchain(_CPU, "inspect", ["gemm_traced_headers"])
     arch = (like or "sm_90").removeprefix("sm_").rstrip("af")
-    # Not what the file defines itself: the CPU device's headers have names such as N, too.
-    apart = [(name, value) for name, value in _defined(options) if foreign().with_value(text, name, "") == text]
-    flags = [f"-D{name}={value}" for name, value in apart] + [f"-I{folder}" for folder in listed(options.include)]
-    flags += [f"-D__CUDA_ARCH__={arch}0", f"-D__CUDA_ARCH_FEAT_SM{arch}_ALL=1"]
-    compiler = Compiler(tools, name, _source(text, call, variant), flags, folder / "own")
+    flags = [*source.flags, f"-D__CUDA_ARCH__={arch}0", f"-D__CUDA_ARCH_FEAT_SM{arch}_ALL=1"]
+    compiler = Compiler(tools, str(file), source.text, flags, folder / "own")
     kernel = compiler.compiled()
     if compiler.headers:
         said.append(f"Headers that are not here count as empty: {', '.join(compiler.headers)}.")
@@ -294,12 +325,8 @@ def _program(file: Path, options: Options, like: str | None, folder: Path) -> tu
         said.append(f"Nothing is left of {', '.join(vanished)} where __CUDA_ARCH__ is {arch}0; --like sm_… chooses another.")
     if compiler.functions:
         said.append(f"What does not compile here and the call does not need is left out: {', '.join(compiler.functions)}.")
-    step = multiples_of(options.multiples)
-    tile = ", ".join(str(step[key]) if step[key] > 1 else "32" for key in "MNK")
     lesson = folder / "lesson.cpp"
-    a, b, c, layout = variant
-    described = _LESSON.format(signature=_SIGNATURE, a=a, b=b, c=c, layout=layout, tile=tile, name=json.dumps(file.name))
-    lesson.write_text(described, encoding="utf-8")
+    lesson.write_text(descriptor_of(file, options, source.variant), encoding="utf-8")
     made = folder / "lesson.o"
     unlinked(
         process.stream([*tools["kernel"], "-o", made, "-c", lesson], "Compiling the descriptor", process.unseen), "the program"
@@ -361,7 +388,7 @@ def verdict_of(found: Trace, request: Request, options: Options) -> tuple[str, b
         why = {"fp16": "its sums are of FP16", "tf32": "its products are of TF32"}.get(options.sums or "")
         guessed = why or "as sums of FP16 or products of TF32 would make it; --sums fp16 or tf32 takes it as right"
         return f"Right to few digits at {request.shape}, {guessed}{behind}.", clean and why is not None
-    return f"Wrong at {request.shape}{behind}.", False
+    return f"Wrong at {request.shape}{formal if clean else '; see what was found'}.", False
 
 
 @dataclass(frozen=True)
@@ -397,9 +424,22 @@ def traced_own(file: Path, options: Options, request: Request, asked: bool, hist
             if with_c["verdict"] and (with_c["verdict"]["passed"] or few_digits(with_c, again)):
                 said.append(_READS_C)
                 found, request = with_c, replace(request, options=(*request.options, "--beta=1"))
-        found["overruns"] = local_only(found.get("overruns", []), _text(file, options), str(file))
+        found["overruns"] = local_only(found.get("overruns", []), text_of(file, options), str(file))
     verdict, right = verdict_of(found, request, options)
     return Traced(found, request, verdict, right, said)
+
+
+def told_besides(found: Trace) -> list[str]:
+    """A line for each overrun and for each thing that the manuals leave undefined."""
+
+    def often(count: int) -> str:
+        return f" (×{count})" if count > 1 else ""
+
+    overruns = [
+        f"array overrun: {one['where']}index {one['index']} of {one['array']} at {one['file']}:{one['line']}{often(one['count'])}"
+        for one in found.get("overruns", ())
+    ]
+    return overruns + [f"undefined: {one['text']}{often(one['count'])}" for one in found.get("undefined", ())]
 
 
 def inspect_own(
@@ -418,11 +458,7 @@ def inspect_own(
     for problem in inspection.problems(found):
         if not (problem.startswith("wrong result:") and few_digits(found, traced.request)):
             print(problem)
-    for over in found.get("overruns", ()):
-        often = f" (×{over['count']})" if over["count"] > 1 else ""
-        print(f"array overrun: {over['where']}index {over['index']} of {over['array']} at {over['file']}:{over['line']}{often}")
-    for one in found.get("undefined", ()):
-        often = f" (×{one['count']})" if one["count"] > 1 else ""
-        print(f"undefined: {one['text']}{often}")
+    for told in told_besides(found):
+        print(told)
     inspection.tell(found, number, array, None, draw)
     return int(not traced.right)

@@ -11,11 +11,12 @@ from pathlib import Path
 from rich import box
 from rich.table import Table
 
-from runner.core import lesson, tables
+from runner.core import compiling, lesson, tables
 from runner.core.results import ROOT, UserError, folder_of, only_architecture
-from runner.inspect import disassembly, machine_code
+from runner.inspect import disassembly, machine_code, own_nvcc
 from runner.inspect.disassembly import Usage
 from runner.inspect.machine_code import SHARED_READS, Function, Loop
+from runner.inspect.own import Options, completed
 
 _BANKED = range(70, 100)  # architectures whose registers lie in two banks by the parity of their number, as far as is known
 # What an instruction is for, by its opcode; in the order of the table. The others compute addresses, or jump.
@@ -242,13 +243,43 @@ def sass(name: str, mine: Path | None, file: str | None, arch: str | None, kerne
         start = f"; ./gemm start {chosen.partition('_')[0]} writes it" if mine else "; name a file with the kernel"
         raise UserError(f"{shown} is not there{start}.")
     wanted = disassembly.architecture(arch or only_architecture(chosen))
-    made = disassembly.disassemble(path, shown, wanted)
+    return _show(chosen, shown, wanted, disassembly.disassemble(path, shown, wanted), kernel, code, as_json)
+
+
+def sass_own(file: Path, given: Options, arch: str | None, kernel: str | None, code: bool, as_json: bool) -> int:
+    """The same of a file that is no lesson's. Without a call it shows what nvcc compiles without one. Exit status 0."""
+    if not file.is_file():
+        raise UserError(f"There is no file {file}.")
+    wanted = own_nvcc.architecture(arch)
+    with compiling.scratch() as folder:
+        options, said = completed(file, given), list[str]()
+        if options.call is None:
+            source, flags = own_nvcc.as_it_stands(file, options, folder)
+        else:
+            source, flags, said, _ = own_nvcc.with_call(file, options, folder)
+        made = disassembly.disassemble(source, str(file), wanted, flags)
+    for sentence in said if not as_json else ():
+        print(sentence)
+    return _show(file.name, str(file), wanted, made, kernel, code, as_json, "; a template is compiled where --call launches it")
+
+
+def _show(
+    name: str,
+    shown: str,
+    wanted: str,
+    made: disassembly.Disassembly,
+    kernel: str | None,
+    code: bool,
+    as_json: bool,
+    hint: str = "",
+) -> int:
+    """Exit status 0. name: the lesson, or the file; shown: its source."""
     kernels = read(made)
     if not kernels:
-        raise UserError(f"{shown} has no kernel for sm_{wanted}; --arch chooses another architecture.")
+        raise UserError(f"{shown} has no kernel for sm_{wanted}{hint}; --arch chooses another architecture.")
     one = choose(kernels, kernel)
     if as_json:
-        found = {"lesson": chosen, "source": shown, "architecture": wanted, "nvcc": made.nvcc, "chosen": one.function.name,
+        found = {"lesson": name, "source": shown, "architecture": wanted, "nvcc": made.nvcc, "chosen": one.function.name,
                  "kernels": [_kernel_object(each, wanted, code and each is one) for each in kernels]}  # fmt: skip
         print(json.dumps(found, ensure_ascii=False))
         return 0

@@ -470,6 +470,7 @@ class BlockHistory(TypedDict):
     block: list[int]  # x, y, z
     index: int  # in the grid, x fastest
     rank: int  # in its cluster
+    cluster: int  # the index of that one's first block
     threads: int
     arrays: list[HistoryArray]
     sites: list[Place]  # what: "access", "ldmatrix", "cp.async", "__syncthreads()", "mbarrier.arrive" …

@@ -33,7 +33,7 @@ def parse_sizes(text: str) -> str:
     return ",".join("x".join(lesson.whole("Each number of --sizes", part.strip()) for part in shape) for shape in shapes)
 
 
-def _measure(program: Path, sizes: str, options: Sequence[str] = ()) -> tuple[Results, list[str]]:
+def measured(program: Path, sizes: str, options: Sequence[str] = ()) -> tuple[Results, list[str]]:
     """Runs gemm_bench with these options, too: its checked results, and what it said."""
     with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
         output = Path(folder) / "results.json"
@@ -42,7 +42,7 @@ def _measure(program: Path, sizes: str, options: Sequence[str] = ()) -> tuple[Re
         return load(output), done.lines
 
 
-def _columns(results: Results, sizes: str) -> tuple[list[str], list[tuple[str, list[str]]]]:
+def columns(results: Results, sizes: str) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """The rows' names, a lesson with a variant each and cuBLAS below; a column a shape, in the order of `sizes`: verdict with
     error/bound, or TFLOP/s and ratio to cuBLAS."""
     everything: list[Run | Failed] = [*results["runs"], *results.get("failed", [])]
@@ -96,7 +96,7 @@ def _title(shape: str) -> str:
     return f"{count}{dot}{sides[0]}³" if len(set(sides)) == 1 else shape
 
 
-def _say_wrong(results: Results) -> None:
+def say_wrong(results: Results) -> None:
     """Where a lesson is wrong, or could not be run, and its report at the smallest of these shapes."""
     failed = results.get("failed", [])
     for row, name in sorted(rows_of(map(key_of, [*results["runs"], *failed])).items()):
@@ -129,7 +129,7 @@ def _measured(
             options += [option, at[device.kind]] if device.kind in at else []
     wanted = wanted or SIZES[device.kind]
     with gpu.alone(device):
-        results, said = _measure(program, wanted, options)
+        results, said = measured(program, wanted, options)
     for run in results["runs"]:
         run["kernel_hash"] = hash_of(run["lesson"])
     wrong = ", ".join(sorted({failure["lesson"] for failure in results.get("failed", [])}))
@@ -156,13 +156,13 @@ def _show(results: Results, sizes: str, said: list[str], recording: Recording, a
     timed = any("ms_median" in run for run in results["runs"])
     if not as_json:
         print(name + (": TFLOP/s (% of cuBLAS)" if timed else ": verified, error as a fraction of its bound"))
-        tables.show_pieces("lesson", *_columns(results, sizes))
+        tables.show_pieces("lesson", *columns(results, sizes))
         for line in _winners(results):
             print(line)
     say_all(said)
     for skipped in results.get("skipped", []):
         say(f"{skipped['lesson']} skipped: {skipped['reason']}")
-    _say_wrong(results)
+    say_wrong(results)
     if recording.refused:
         say(f"Not recorded: {recording.refused}.")
     files = named([recording.file, *draw(results, recording.published)])

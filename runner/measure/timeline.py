@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict, cast
 
@@ -18,6 +19,7 @@ from runner.core.process import say
 from runner.core.results import PUBLISHED, ROOT, UserError, folder_of, gpu_slug, of_version, write_atomically
 from runner.core.results import recorded as recorded_in
 from runner.inspect import inspection
+from runner.inspect.own import Options, traced_own
 from runner.measure import autotune, stamping
 from runner.measure.recording import Recording, hash_of, named
 from runner.measure.stamping import Stamped
@@ -269,14 +271,47 @@ def timeline(
     cpu = on_cpu(inspection.build_tracer(*targets([chosen])) / "gemm_inspect", chosen, shape)
     block = _of_gpu(chosen, shape)
     gpu_part = (block[0], lanes.from_stamps(block[1])) if block else None
+    _tell(chosen, chosen.partition("_")[0], chosen, shape, cpu, gpu_part, as_json, draw)
+    return 0
+
+
+def _tell(
+    name: str,
+    title: str,
+    stem: str,
+    shape: Shape,
+    cpu: Timeline,
+    gpu_part: tuple[str, Timeline] | None,
+    as_json: bool,
+    draw: Draw,
+) -> None:
+    """name: the lesson, or the file; stem: of the pictures."""
     if as_json:
         on_a_gpu = {"gpu": gpu_part[0], **_json_of(gpu_part[1])} if gpu_part else None
-        told = {"lesson": chosen, "m": shape[0], "n": shape[1], "k": shape[2], "cpu": _json_of(cpu), "gpu": on_a_gpu}
+        told = {"lesson": name, "m": shape[0], "n": shape[1], "k": shape[2], "cpu": _json_of(cpu), "gpu": on_a_gpu}
         print(json.dumps(told, ensure_ascii=False))
-        return 0
-    _show(chosen, shape, [("CPU device", cpu), *([gpu_part] if gpu_part else [])])
+        return
+    _show(name, shape, [("CPU device", cpu), *([gpu_part] if gpu_part else [])])
     sys.stdout.flush()
-    number = chosen.partition("_")[0]
-    written = draw(f"{number}: a block over time", cpu, gpu_part, ROOT / "out" / "timeline" / chosen)
+    written = draw(f"{title}: a block over time", cpu, gpu_part, ROOT / "out" / "timeline" / stem)
     say(f"Written: {', '.join(str(path.relative_to(ROOT)) for path in written)}.")
+
+
+def timeline_own(file: Path, options: Options, request: inspection.Request, asked: bool, as_json: bool, draw: Draw) -> int:
+    """The order of the first block of a kernel that is no lesson's, on the CPU device. Exit status 0."""
+    found = traced_own(file, options, replace(request, blocks="1"), asked, history=1)
+    for sentence in found.said if not as_json else ():
+        print(sentence)
+    if error := found.trace["error"]:
+        raise UserError(f"{file} does not run there: {error['text']}", status=1)
+    (history,) = found.trace["history"]
+    if history["truncated"]:
+        raise UserError(f"More happens in a block of {file} at {found.request.shape} than is kept; choose a smaller --k.")
+    if not any(isinstance(event, Mapping) and event["e"] == "passed" for event in history["events"]):
+        explored = "what its warps do is in ./gemm explore, below Time"
+        raise UserError(f"No warp of {file} waits at an mbarrier, and a timeline shows such waits; {explored}.")
+    shape = (found.request.m, found.request.n, found.request.k)
+    _tell(file.name, file.name, f"{file.stem}_own", shape, lanes.from_history(history, None), None, as_json, draw)
+    if not as_json:
+        say("In cycles it is not recorded: stamps for a GPU's clock are put into lessons' kernels alone.")
     return 0

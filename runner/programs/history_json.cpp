@@ -159,6 +159,7 @@ Json block_json(const BlockHistory& h, const trace::Report& report) {
         {"block", h.block},
         {"index", h.index},
         {"rank", h.rank},
+        {"cluster", h.cluster},
         {"threads", h.threads},
         {"arrays", list_json(h.arrays, array_json)},
         {"sites",

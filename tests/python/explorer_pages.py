@@ -70,7 +70,8 @@ def made(**changes: object) -> Any:
         for number, what in ((34, "access"), (36, "__syncthreads()"), (38, "access"), (44, "access"))
     ]
     block = {
-        "block": [0, 0, 0], "index": 0, "rank": 0, "threads": 64, "arrays": [{**array, "rank": None} for array in arrays],
+        "block": [0, 0, 0], "index": 0, "rank": 0, "cluster": 0, "threads": 64,
+        "arrays": [{**array, "rank": None} for array in arrays],
         "sites": sites, "patterns": [_LANES, _COLUMN, _SAME], "events": events, "copies": [], "multiplies": [], "places": [],
         "accesses": [{"site": 0, "line": which, "array": array, "op": op, "width": 4, "copy": False, "matrix": False}
                      for which, array, op in accesses],
@@ -88,11 +89,12 @@ def made(**changes: object) -> Any:
     }  # fmt: skip
 
 
-def clustered() -> Any:
-    """Two blocks of a cluster: block 1 asks for a box of C that comes to both, and each for one of A of its own."""
+def clustered(across: bool = True) -> Any:
+    """Two blocks of a cluster: block 1 asks for a box of C that comes to both, and each for one of A of its own. across: they are
+    neighbors along the grid's x; else along y, beside those of another cluster."""
     page = made()
     first = page["trace"]["history"][0]
-    second = {**first, "block": [1, 0, 0], "index": 1, "rank": 1}
+    second = {**first, "block": [1, 0, 0] if across else [0, 1, 0], "index": 1 if across else 2, "rank": 1}
     box = {"access": None, "units": 0, "thread": 0, "shared": 2, "bytes": 2048, "barrier": 0, "rows": 16, "cols": 32,
            "element_bytes": 4, "swizzle": "none"}  # fmt: skip
     brought = [[{"e": "box", "warp": 0, "lanes": 1, "copy": copy}, {"e": "landed", "copy": copy}] for copy in (0, 1)]
@@ -104,7 +106,9 @@ def clustered() -> Any:
         # Its own box is brought at once, the other after the block's first barrier.
         events = [*brought[0], *block["events"][:met], *brought[1], *everyone, *block["events"][met:]]
         block.update(copies=[own, both], events=events, mbarriers=[{"name": "full[0]", "array": 2, "offset": 0, "arrivals": 1}])
-    page["trace"].update(blocks=2, traced_blocks=2, history=[first, second])
+    others = [{**one, "block": [1, *one["block"][1:]], "index": one["index"] + 1, "cluster": 1} for one in (first, second)]
+    history = [first, second, *([] if across else others)]
+    page["trace"].update(blocks=len(history), traced_blocks=len(history), history=history)
     return page
 
 

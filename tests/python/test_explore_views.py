@@ -269,13 +269,47 @@ def test_what_scrolls_in_a_column_of_the_stage_fades_at_its_end(browser: Browser
             assert "gradient" in visit.page.evaluate(f"{style}.backgroundImage")
 
 
+# In every line of the source, what of its ends of expressions and statements is the first of a line on the screen.
+_BEGINNING = """[...document.querySelectorAll("#source .code")].flatMap((code) => {
+  const walk = document.createTreeWalker(code, NodeFilter.SHOW_TEXT), letters = [];
+  for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+    for (let at = 0; at < node.length; at++) {
+      const range = document.createRange();
+      range.setStart(node, at);
+      range.setEnd(node, at + 1);
+      const { left, top, width } = range.getBoundingClientRect();
+      if (width && node.data[at].trim()) letters.push({ letter: node.data[at], left, top });
+    }
+  }
+  return letters.filter(({ letter, left, top }) => ";,)".includes(letter) &&
+    !letters.some((other) => other.left < left && Math.abs(other.top - top) < 8))
+    .map(({ letter }) => `${letter} of ${code.textContent}`);
+})"""
+
+
+@_one_browser
+@pytest.mark.parametrize("width", [1366, 390])
+def test_no_line_begins_with_the_end_of_a_statement(browser: Browser, tmp_path: Path, width: int) -> None:
+    payload = made()
+    lines = payload["sources"][0]["lines"]
+    lines[37] = (
+        "        sum += As[row_of_the_thread][k] * Bs[k_of_the_tile_in_shared_memory][column_of_it];"  # where both are read
+    )
+    with browser.visit(written(payload, tmp_path), width, 844) as visit:
+        visit.page.locator("#source .access").first.wait_for()
+        assert visit.page.evaluate(_BEGINNING) == []
+        visit.fits()
+        visit.clean()
+
+
 # The cluster
 
 
 @_one_browser
-@pytest.mark.parametrize(("width", "dark"), [(1366, False), (390, True)], ids=["laptop", "phone"])
-def test_one_bar_moves_the_blocks_of_a_cluster(browser: Browser, tmp_path: Path, width: int, dark: bool) -> None:
-    with browser.visit(f"{written(clustered(), tmp_path)}?view=cluster#block=1", width, 768, dark) as visit:
+@pytest.mark.parametrize(("width", "across"), [(1366, True), (390, True), (1366, False)], ids=["laptop", "phone", "along y"])
+def test_one_bar_moves_the_blocks_of_a_cluster(browser: Browser, tmp_path: Path, width: int, across: bool) -> None:
+    dark, other = width == 390, "(1, 0, 0)" if across else "(0, 1, 0)"
+    with browser.visit(f"{written(clustered(across), tmp_path)}?view=cluster#block=1", width, 768, dark) as visit:
         visit.page.locator("#cluster h2:focus").wait_for()
 
         def standings() -> list[str | None]:
@@ -286,9 +320,9 @@ def test_one_bar_moves_the_blocks_of_a_cluster(browser: Browser, tmp_path: Path,
         assert visit.page.locator("#cluster .readout").inner_text().startswith("Nothing")
         visit.page.get_by_role("button", name="One step forward").click()
         assert standings() == ["there", "arrives"] * 2
-        assert visit.page.locator("#cluster td.foreign").all_inner_texts() == ["C[32–47][64–95]\narrives\nfrom (1, 0, 0)"]
+        assert visit.page.locator("#cluster td.foreign").all_inner_texts() == [f"C[32–47][64–95]\narrives\nfrom {other}"]
         said = visit.page.locator("#cluster .readout").inner_text()
-        assert said.startswith("C[32–47][64–95]: 1 request by block (1, 0, 0)") and "both" in said
+        assert said.startswith(f"C[32–47][64–95]: 1 request by block {other}") and "both" in said
         visit.fits()
         visit.clean()
         visit.accessible()

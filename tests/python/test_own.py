@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from runner.core.results import ROOT, UserError
+from runner.inspect import own_example
 from runner.inspect.inspection import Request
-from runner.inspect.own import Options, completed, multiples_of, sizes_of
+from runner.inspect.own import Options, completed, multiples_of, sizes_of, traced_own
 from runner.inspect.own_source import Place, foreign, guess, variant_of
 
 KERNELS = ROOT / "tests" / "kernels" / "own"
@@ -145,6 +146,19 @@ def test_a_body_that_is_not_there_for_this_gpu_is_said(tmp_path: Path) -> None:
     said = {like: inspect(file, "--call=k<<<1, 1>>>(C)", "--sizes=1x1x1", f"--like={like}").stdout for like in ("sm_80", "sm_90")}
     assert "Nothing is left of k where __CUDA_ARCH__ is 800" in said["sm_80"]
     assert "Nothing is left" not in said["sm_90"]
+
+
+def test_it_is_known_which_blocks_are_a_cluster_also_along_y() -> None:
+    options = Options(call="shared_b<<<dim3(N/16,M/16),dim3(16,16)>>>", multiples="M:32,N:16,K:16", sizes="64x32x16")
+    found = traced_own(KERNELS / "cluster.cu", options, Request(), False, history=8).trace["history"]
+    assert len(found) == 8
+    for block in found:
+        x, y, _ = block["block"]
+        assert (block["index"], block["rank"], block["cluster"]) == (2 * y + x, y % 2, 2 * (y - y % 2) + x)
+
+
+def test_what_the_readmes_picture_shows_is_what_is_found() -> None:
+    assert own_example.example() == json.loads((ROOT / own_example.RECORDED).read_text(encoding="utf-8"))
 
 
 def test_the_explorer_shows_it(tmp_path: Path) -> None:

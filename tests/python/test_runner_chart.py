@@ -329,8 +329,8 @@ def test_a_row_for_every_kind_of_variant() -> None:
     program = ROOT / "build" / "cpu" / "bin" / "slow_bench"
     if not program.exists():
         pytest.skip("build/cpu/bin/slow_bench is not built; cmake --build build/cpu --target gemm_tests builds it")
-    results, _ = chart._measure(program, "150")
-    names, columns = chart._columns(results, "150")
+    results, _ = chart.measured(program, "150")
+    names, columns = chart.columns(results, "150")
     assert [title for title, _ in columns] == ["150³", "3 · 150³", "4 groups · 150³"]
     rows = list(zip(names, *(cells for _, cells in columns), strict=True))
     right = {name for name, *row in rows if any(cell.startswith("ok ") for cell in row)}

@@ -64,9 +64,8 @@ export function standing(box, step) {
  * @returns {number[]} indices into blocks; empty where nothing of it was kept
  */
 export function members(data, chosen) {
-  const first = (/** @type {Block} */ { raw }) => raw.index - raw.rank; // ranks go along x, as the grid's blocks do
   const own = data.blocks[chosen];
-  const found = data.blocks.flatMap((block, index) => (own && first(block) === first(own) ? [index] : []));
+  const found = data.blocks.flatMap((block, index) => (own && block.raw.cluster === own.raw.cluster ? [index] : []));
   found.sort((a, b) => data.blocks[a].raw.rank - data.blocks[b].raw.rank);
   const shared = found.some((index) => boxes(data.blocks[index]).some(({ rank }) => rank !== data.blocks[index].raw.rank));
   return shared && found.length > 1 ? found : [];

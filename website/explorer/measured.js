@@ -10,7 +10,7 @@ const short = (lesson) => lesson.split("_")[0];
 /** @param {Data} data @param {number} width @param {number | null} tile FLOP per byte that the sliders give */
 export function charts(data, width, tile) {
   const { recorded } = data.payload;
-  if (!recorded) return [el("p", {}, ["Nothing has been recorded for this lesson, so there is no chart."])];
+  if (!recorded) return data.payload.descriptor.number ? [el("p", {}, ["Nothing has been recorded for this lesson, so there is no chart."])] : [];
   const found = [sweep(data, width)];
   const roof = roofline(data, width, tile);
   if (roof) found.push(roof);

@@ -195,7 +195,7 @@ export function figures(data, rows) {
   const whose = mine ? ", the lesson’s kernel, not yours" : "";
   const caption = recorded
     ? `Recorded: ${recorded.device}, ${recorded.date.slice(0, 10)}, commit ${recorded.commit.slice(0, 7)}${whose}.`
-    : "Nothing has been recorded for this lesson.";
+    : `Nothing has been recorded for this ${data.payload.descriptor.number ? "lesson" : "kernel"}.`;
   const cells = rows.map((row) =>
     el("tr", { "data-row": row.id },
       el("th", { scope: "row" },

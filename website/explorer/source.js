@@ -3,7 +3,7 @@
 import { inUnits, means, ratio, ratioWords } from "explorer/access";
 import { line as chooseLine } from "explorer/choosing";
 import { expressions, lineOf, pieces, tokens } from "explorer/code";
-import { button, el } from "explorer/dom";
+import { button, el, wordsButton } from "explorer/dom";
 
 /** @param {gemm.Line} line @returns {string} load of A: 32 sectors a request, ideal 4 */
 function cost(line) {
@@ -25,12 +25,12 @@ function margin(data, entries) {
 export function mount(element, data, state) {
   /** @type {Map<string, HTMLLIElement>} */
   const rows = new Map();
-  /** @type {HTMLButtonElement[]} */
+  /** @type {HTMLElement[]} */
   const buttons = [];
   /** @param {string} words @param {number} entry @param {string} [look] */
   const access = (words, entry, look = "") => {
     const far = (ratio(data.lines[entry]) ?? 0) >= 1.5;
-    const made = button(words, () => state.set(chooseLine(data, state.selection, entry)), {
+    const made = wordsButton(words, () => state.set(chooseLine(data, state.selection, entry)), {
       class: `access ${far ? "far" : ""} ${look}`, "data-entry": entry, "aria-pressed": "false", title: cost(data.lines[entry]),
     });
     buttons.push(made);

@@ -35,6 +35,7 @@ export function mount(element, count, data, go) {
   count.textContent = many ? `Findings (${many})` : "Findings";
   if (!many) return;
   const { title, words } = headline(data);
+  const sentence = words.slice(0, 1).toUpperCase() + words.slice(1);
   element.append(el("div", { class: "trouble wrong", "data-wrong": many },
-    el("p", {}, el("strong", {}, `✗ ${title}.`), ` ${words}`.slice(0, 300)), button("Go there", go)));
+    el("p", {}, el("strong", {}, `✗ ${title}.`), ` ${sentence}`.slice(0, 300)), button("Go there", go)));
 }

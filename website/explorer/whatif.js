@@ -144,7 +144,7 @@ function controlsOf(data, chosen, changed) {
       add("registers", "Registers per thread", { min: 16, max: 255 }),
       add("shared", "Shared memory, bytes", SHARED),
       el("label", { class: "field" }, ["GPU ", machine]),
-      el("div", { class: "buttons" }, [button("The lesson’s values", back)]),
+      el("div", { class: "buttons" }, [button(data.payload.descriptor.number ? "The lesson’s values" : "The kernel’s values", back)]),
     ]),
   ]);
   const show = () => {

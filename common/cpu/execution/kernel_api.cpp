@@ -96,13 +96,13 @@ void fence() {
 }
 
 // A thread that reads the same value three times spins.
-constexpr unsigned kPatience = 2;
+constexpr unsigned kPolls = 2;
 
 unsigned load_acquire(const unsigned* flag, Site site) {
     Observer* const o = observer();
     if (o != nullptr) o->flag(Observer::AtFlag::acquires, __builtin_return_address(0), flag);
     unsigned value = __atomic_load_n(flag, __ATOMIC_ACQUIRE);
-    if (block().polled(flag, sizeof *flag, value, kPatience, site)) {
+    if (block().polled(flag, sizeof *flag, value, kPolls, site)) {
         if (o != nullptr) o->flag(Observer::AtFlag::acquires, __builtin_return_address(0), flag);
         value = __atomic_load_n(flag, __ATOMIC_ACQUIRE);
     }

@@ -122,6 +122,7 @@ struct BlockHistory {
     std::array<unsigned, 3> block{};
     std::uint64_t index = 0;
     unsigned rank = 0;
+    std::uint64_t cluster = 0;  // the index of its first block
     int threads = 0;
     std::vector<Array> arrays;
     std::vector<Site> sites;

@@ -61,6 +61,7 @@ void History::begin_blocks(const std::vector<BlockView>& views, std::size_t most
                          static_cast<unsigned>(view.index / grid.x % grid.y),
                          static_cast<unsigned>(view.index / grid.x / grid.y)};
         history.rank = static_cast<unsigned>(rank);
+        history.cluster = views.front().index;
         history.threads = view.grid->threads();
         const auto warps = static_cast<std::size_t>((history.threads + kWarp - 1) / kWarp);
         kept_[rank].returned.resize(warps);

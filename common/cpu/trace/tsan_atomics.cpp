@@ -11,7 +11,7 @@ namespace cpu_device::trace {
 namespace {
 
 __extension__ using Bits128 = unsigned __int128;
-using Order = int;
+using MemoryOrder = int;
 
 // 16 bytes at once are no business of every processor's: one at a time.
 class Lock {
@@ -66,44 +66,45 @@ T exchange(volatile T* address, Change change) {
 }  // namespace
 
 extern "C" {
-#define FETCH(bits, T, operation, expression)                                      \
-    T __tsan_atomic##bits##_fetch_##operation(volatile T* address, T b, Order) {   \
-        record_atomic(__builtin_return_address(0), address, sizeof(T), true);      \
-        return exchange(address, [b](T a) { return static_cast<T>(expression); }); \
+#define FETCH(bits, T, operation, expression)                                          \
+    T __tsan_atomic##bits##_fetch_##operation(volatile T* address, T b, MemoryOrder) { \
+        record_atomic(__builtin_return_address(0), address, sizeof(T), true);          \
+        return exchange(address, [b](T a) { return static_cast<T>(expression); });     \
     }
-#define ATOMICS(bits, T)                                                                                   \
-    T __tsan_atomic##bits##_load(const volatile T* address, Order) {                                       \
-        record_atomic(__builtin_return_address(0), address, sizeof(T), false);                             \
-        return load(address);                                                                              \
-    }                                                                                                      \
-    void __tsan_atomic##bits##_store(volatile T* address, T value, Order) {                                \
-        record_atomic(__builtin_return_address(0), address, sizeof(T), true);                              \
-        exchange(address, [value](T) { return value; });                                                   \
-    }                                                                                                      \
-    T __tsan_atomic##bits##_exchange(volatile T* address, T value, Order) {                                \
-        record_atomic(__builtin_return_address(0), address, sizeof(T), true);                              \
-        return exchange(address, [value](T) { return value; });                                            \
-    }                                                                                                      \
-    FETCH(bits, T, add, a + b)                                                                             \
-    FETCH(bits, T, sub, a - b)                                                                             \
-    FETCH(bits, T, and, a& b)                                                                              \
-    FETCH(bits, T, or, a | b)                                                                              \
-    FETCH(bits, T, xor, a ^ b)                                                                             \
-    FETCH(bits, T, nand, ~(a & b))                                                                         \
-    int __tsan_atomic##bits##_compare_exchange_strong(volatile T* address, T* expected, T value, Order,    \
-                                                      Order) {                                             \
-        record_atomic(__builtin_return_address(0), address, sizeof(T), true);                              \
-        return compare_exchange(address, expected, value);                                                 \
-    }                                                                                                      \
-    int __tsan_atomic##bits##_compare_exchange_weak(volatile T* address, T* expected, T value, Order,      \
-                                                    Order) {                                               \
-        record_atomic(__builtin_return_address(0), address, sizeof(T), true);                              \
-        return compare_exchange(address, expected, value);                                                 \
-    }                                                                                                      \
-    T __tsan_atomic##bits##_compare_exchange_val(volatile T* address, T expected, T value, Order, Order) { \
-        record_atomic(__builtin_return_address(0), address, sizeof(T), true);                              \
-        compare_exchange(address, &expected, value);                                                       \
-        return expected;                                                                                   \
+#define ATOMICS(bits, T)                                                                                    \
+    T __tsan_atomic##bits##_load(const volatile T* address, MemoryOrder) {                                  \
+        record_atomic(__builtin_return_address(0), address, sizeof(T), false);                              \
+        return load(address);                                                                               \
+    }                                                                                                       \
+    void __tsan_atomic##bits##_store(volatile T* address, T value, MemoryOrder) {                           \
+        record_atomic(__builtin_return_address(0), address, sizeof(T), true);                               \
+        exchange(address, [value](T) { return value; });                                                    \
+    }                                                                                                       \
+    T __tsan_atomic##bits##_exchange(volatile T* address, T value, MemoryOrder) {                           \
+        record_atomic(__builtin_return_address(0), address, sizeof(T), true);                               \
+        return exchange(address, [value](T) { return value; });                                             \
+    }                                                                                                       \
+    FETCH(bits, T, add, a + b)                                                                              \
+    FETCH(bits, T, sub, a - b)                                                                              \
+    FETCH(bits, T, and, a& b)                                                                               \
+    FETCH(bits, T, or, a | b)                                                                               \
+    FETCH(bits, T, xor, a ^ b)                                                                              \
+    FETCH(bits, T, nand, ~(a & b))                                                                          \
+    int __tsan_atomic##bits##_compare_exchange_strong(volatile T* address, T* expected, T value,            \
+                                                      MemoryOrder, MemoryOrder) {                           \
+        record_atomic(__builtin_return_address(0), address, sizeof(T), true);                               \
+        return compare_exchange(address, expected, value);                                                  \
+    }                                                                                                       \
+    int __tsan_atomic##bits##_compare_exchange_weak(volatile T* address, T* expected, T value, MemoryOrder, \
+                                                    MemoryOrder) {                                          \
+        record_atomic(__builtin_return_address(0), address, sizeof(T), true);                               \
+        return compare_exchange(address, expected, value);                                                  \
+    }                                                                                                       \
+    T __tsan_atomic##bits##_compare_exchange_val(volatile T* address, T expected, T value, MemoryOrder,     \
+                                                 MemoryOrder) {                                             \
+        record_atomic(__builtin_return_address(0), address, sizeof(T), true);                               \
+        compare_exchange(address, &expected, value);                                                        \
+        return expected;                                                                                    \
     }
 ATOMICS(8, std::uint8_t)
 ATOMICS(16, std::uint16_t)
@@ -112,11 +113,11 @@ ATOMICS(64, std::uint64_t)
 ATOMICS(128, Bits128)
 #undef ATOMICS
 #undef FETCH
-void __tsan_atomic_thread_fence(Order) {
+void __tsan_atomic_thread_fence(MemoryOrder) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     record_fence();
 }
-void __tsan_atomic_signal_fence(Order) {
+void __tsan_atomic_signal_fence(MemoryOrder) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 }  // extern "C"
