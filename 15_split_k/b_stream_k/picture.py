@@ -58,13 +58,13 @@ def picture(lesson: Descriptor) -> Figure:
             end = x + count * _K_TILE
             piece(axes, x, end, shared, sm, _SHADES[tile], f"{tile}: {first}–{last}" if count > 1 else f"{tile}: {first}")
             x = end
-            middle = shared + (sm + 0.5) * LANE
+            top = shared + sm * LANE + 0.08
             if last < _K_TILES - 1 or first > 0:
-                box(axes, x, shared + sm * LANE + 0.08, _COST, LANE - 0.16, INK)
+                box(axes, x, top, _COST, LANE - 0.16, INK)
                 if last < _K_TILES - 1:
-                    left[tile] = (x + _COST, middle)
+                    left[tile] = (x + _COST, top + LANE - 0.26)
                 else:
-                    arrow(axes, left[tile], (x, middle))
+                    arrow(axes, left[tile], (x, top + 0.1))
                 x += _COST
 
     below = shared + _SMS * LANE + 0.35
