@@ -126,9 +126,10 @@ struct Parts {
 };
 
 // A, B, C: see gemm::Arguments. scheduler: C tiles of BM×BN, k-tiles of BK, none where alpha is 0, and
-// shares. Told nothing, ptxas takes 20 to 30 registers more than in 14a: it keeps what each turn of the loop
-// begins with.
-template <class S, bool ALIGNED>
+// shares. SHARED: some C tiles are; else there is a block for each, as in 14a, and none waits.
+// Told nothing, ptxas takes 20 to 30 registers more than in 14a: it keeps what each turn of the loop begins
+// with.
+template <class S, bool ALIGNED, bool SHARED>
 __global__ void __maxnreg__(S::BM == Large::BM ? 214 : 120)
     sgemm_stream_k(gemm::Arguments<float> arguments, typename Parts<S, ALIGNED>::Scheduler scheduler,
                    Partials partials, gemm::LinearCombination output) {
@@ -144,8 +145,8 @@ __global__ void __maxnreg__(S::BM == Large::BM ? 214 : 120)
     for (;;) {
         typename P::Mainloop::Sums sums = {};
         mainloop.multiply(sums, work);
-        if (fix_up.combine(sums, work)) epilogue.store(sums, work);
-        if (!scheduler.next(work)) return;
+        if (!SHARED || fix_up.combine(sums, work)) epilogue.store(sums, work);
+        if (!SHARED || !scheduler.next(work)) return;
         mainloop.fill(work);
     }
 }
@@ -153,8 +154,11 @@ __global__ void __maxnreg__(S::BM == Large::BM ? 214 : 120)
 const gemm::Tile tile{Large::BM, Large::BN, Large::BK};
 
 template <class S>
-auto kernel_for(const gemm::Problem& p) {
-    return gemm::aligned<float>(p, false) ? sgemm_stream_k<S, true> : sgemm_stream_k<S, false>;
+auto kernel_for(const gemm::Problem& p, bool shared) {
+    if (shared)
+        return gemm::aligned<float>(p, false) ? sgemm_stream_k<S, true, true>
+                                              : sgemm_stream_k<S, false, true>;
+    return gemm::aligned<float>(p, false) ? sgemm_stream_k<S, true, false> : sgemm_stream_k<S, false, false>;
 }
 
 int multiprocessors() {
@@ -263,7 +267,7 @@ typename Parts<S, true>::Scheduler scheduler_for(const gemm::Problem& p, const D
 
 template <class S>
 void launch_shape(const gemm::Problem& p, const Prepared& plan, cudaStream_t stream) {
-    const auto kernel = kernel_for<S>(p);
+    const auto kernel = kernel_for<S>(p, plan.division.shared > 0);
     constexpr int bytes = Parts<S, true>::Mainloop::SHARED;  // beyond 48 KiB CUDA wants to be told
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     const auto scheduler = scheduler_for<S>(p, plan.division);
@@ -297,7 +301,7 @@ const gemm::Constant constants[] = {{"WM", Large::WM}, {"WN", Large::WN},       
                                     {"TN", Large::TN}, {"STAGES", Large::STAGES}, {"PASS_STEPS", PASS_STEPS}};
 const gemm::Offer variants[] = {
     {.variant = gemm::of_type(gemm::DType::fp32),
-     .kernel = reinterpret_cast<const void*>(&sgemm_stream_k<Large, true>),
+     .kernel = reinterpret_cast<const void*>(&sgemm_stream_k<Large, true, true>),
      .architectures = {.from = 80},
      .configuration = {.tile = tile,
                        .constants = constants,
