@@ -1,9 +1,10 @@
-// Lesson 15a's launches: again and again with one plan, after one that was cut short, and without a
+// Launches of lesson 15's steps: again and again with one plan, after one that was cut short, and without a
 // workspace.
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdio>
 #include <memory>
@@ -68,24 +69,33 @@ class NoRoom {
     rlimit before_{};
 };
 
-}  // namespace
+/// A step, and the bytes that it wants for the problem below on so many SMs.
+struct Step {
+    const char* lesson;
+    std::size_t sums, counters;
+};
+constexpr int kMultiprocessors = 24;
+gemm::Shape the_shape(bool padded, float alpha = 1.0f, float beta = 0.0f) {
+    return test::shape(125, 131, 505, padded, alpha, beta);  // six small C tiles
+}
 
-TEST_CASE(
-    "split-K: 20 launches give the same bits, in whichever order blocks come, also after one that was cut "
-    "short") {
-    const gemm::Lesson& lesson = test::lesson("15a_split_k");
-    const Device device(24);
-    // Six small C tiles in four slices.
-    gemm::Workload w(test::shape(125, 131, 505, true, 1.5f, -0.5f), test::seed());
+void require_same_bits(const Step& step) {
+    const gemm::Lesson& lesson = test::lesson(step.lesson);
+    const Device device(kMultiprocessors);
+    gemm::Workload w(the_shape(true, 1.5f, -0.5f), test::seed());
+    const gemm::Verifier verifier(w);
     const gemm::Plan plan = lesson.prepare(w.problem());
     const std::vector<std::byte> expected = launched(lesson, w, plan.get());
+    const gemm::Verdict verdict = verifier.check(w.download_c(), &lesson, {}, gemm::Fill::poison);
+    INFO(verdict.failure);
+    CHECK(verdict.passed);
     for (unsigned i = 1; i < 20; ++i) {
         INFO("launch " << i);
         cpu_device::set_schedule_seed(test::seed() + i);
         REQUIRE(launched(lesson, w, plan.get()) == expected);
     }
-    CHECK(words_left(6 * sizeof(unsigned)) == 0);
-    // Of B half the rows are there: the first slices have come when others end the launch.
+    CHECK(words_left(step.counters) == 0);
+    // Of B half the rows are there: some slices have come when others end the launch.
     cpu_device::set_schedule_seed(0);
     gemm::Problem half = w.problem();
     void* rows = nullptr;
@@ -96,16 +106,15 @@ TEST_CASE(
     CHECK_THROWS_AS(lesson.launch(half, plan.get(), nullptr), gemm::Error);
     (void)cudaGetLastError();
     cudaFree(rows);
-    CHECK(words_left(6 * sizeof(unsigned)) > 0);
+    CHECK(words_left(step.counters) > 0);
     REQUIRE(launched(lesson, w, plan.get()) == expected);
-    CHECK(words_left(6 * sizeof(unsigned)) == 0);
+    CHECK(words_left(step.counters) == 0);
 }
 
-TEST_CASE("split-K: without room for a workspace C tiles are computed in one piece, and a sentence says so") {
-    const gemm::Lesson& lesson = test::lesson("15a_split_k");
-    const Device device(24);
-    const gemm::Shape shape = test::shape(125, 131, 505, false);
-    gemm::Workload w(shape, test::seed());
+void require_whole_tiles_without_room(const Step& step) {
+    const gemm::Lesson& lesson = test::lesson(step.lesson);
+    const Device device(kMultiprocessors);
+    gemm::Workload w(the_shape(false), test::seed());
     const gemm::Verifier verifier(w);
     const std::size_t before = cpu_device::allocations().size();
     std::fflush(stderr);
@@ -123,13 +132,80 @@ TEST_CASE("split-K: without room for a workspace C tiles are computed in one pie
     std::rewind(said.get());
     std::string sentence(1000, '\0');
     sentence.resize(std::fread(sentence.data(), 1, sentence.size(), said.get()));
-    // 6 C tiles of 64×64 floats.
-    test::require_contains(sentence,
-                           "no room for a workspace of " + std::to_string(4 * 6 * 64 * 64 * 4) + " bytes");
+    test::require_contains(sentence, "no room for a workspace of " + std::to_string(step.sums) + " bytes");
     CHECK(std::count(sentence.begin(), sentence.end(), '\n') == 1);
     CHECK(cpu_device::allocations().size() == before);
     (void)launched(lesson, w, plan.get());
     const gemm::Verdict verdict = verifier.check(w.download_c(), &lesson, {}, gemm::Fill::poison);
     INFO(verdict.failure);
     CHECK(verdict.passed);
+}
+
+// Six C tiles in four slices, each with a counter.
+constexpr Step kSplitK{"15a_split_k", 4 * 6 * 64 * 64 * sizeof(float), 6 * sizeof(unsigned)};
+// 24 blocks, of which the last leaves nothing.
+constexpr Step kStreamK{"15b_stream_k", 23 * 64 * 64 * sizeof(float), 24 * sizeof(unsigned)};
+
+}  // namespace
+
+TEST_CASE(
+    "split-K: 20 launches give the same bits in any order of blocks, and after one that was cut short") {
+    require_same_bits(kSplitK);
+}
+TEST_CASE(
+    "stream-K: 20 launches give the same bits in any order of blocks, and after one that was cut short") {
+    require_same_bits(kStreamK);
+}
+TEST_CASE("split-K: without room for a workspace C tiles are computed in one piece, and a sentence says so") {
+    require_whole_tiles_without_room(kSplitK);
+}
+TEST_CASE(
+    "stream-K: without room for a workspace C tiles are computed in one piece, and a sentence says so") {
+    require_whole_tiles_without_room(kStreamK);
+}
+
+TEST_CASE("stream-K: where C tiles are shared there are no more blocks than SMs, so that all are resident") {
+    const gemm::Lesson& lesson = test::lesson("15b_stream_k");
+    for (const int multiprocessors : {2, 7, 24, 132}) {
+        const Device device(multiprocessors);
+        for (const auto& [m, n, k] :
+             {std::array{61, 131, 553}, {125, 131, 505}, {513, 256, 497}, {64, 640, 900}}) {
+            const gemm::Workload w(test::shape(m, n, k, false), test::seed());
+            const std::size_t before = cpu_device::allocations().size();
+            const gemm::Plan plan = lesson.prepare(w.problem());
+            if (cpu_device::allocations().size() == before) continue;  // no workspace: nobody waits
+            unsigned most = 0;
+            for (int row = 0; row < m; row += 64) {
+                for (int col = 0; col < n; col += 64)
+                    most = std::max(most, lesson.owner(w.problem(), row, col).block.x);
+            }
+            INFO(m << "×" << n << "×" << k << " on " << multiprocessors << " SMs");
+            CHECK(most < static_cast<unsigned>(multiprocessors));
+        }
+    }
+}
+
+TEST_CASE("stream-K: where fewer blocks fit than were planned for, a wait ends if blocks start in order") {
+    const gemm::Lesson& lesson = test::lesson("15b_stream_k");
+    const Device device(kMultiprocessors);
+    gemm::Workload w(the_shape(true), test::seed());
+    const gemm::Plan plan = lesson.prepare(w.problem());
+    const std::vector<std::byte> expected = launched(lesson, w, plan.get());
+    cpu_device::set_multiprocessors(1);  // room for six of 24 blocks
+    CHECK(launched(lesson, w, plan.get()) == expected);
+    int hung = 0;
+    for (unsigned seed = 1; seed <= 12; ++seed) {
+        cpu_device::set_schedule_seed(seed);
+        try {
+            CHECK(launched(lesson, w, plan.get()) == expected);
+        } catch (const gemm::Error& error) {
+            ++hung;
+            test::require_contains(error.what(), "no block can go on");
+            test::require_contains(error.what(), "they wait for blocks that have not started");
+            (void)cudaGetLastError();
+        }
+    }
+    CHECK(hung > 0);
+    cpu_device::set_schedule_seed(0);
+    CHECK(launched(lesson, w, plan.get()) == expected);
 }
