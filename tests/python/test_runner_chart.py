@@ -79,8 +79,8 @@ def test_a_gpu_has_a_size_for_fast_lessons_too(checkout: Checkout) -> None:
 
 
 def test_a_variant_and_a_batch_reach_the_bench(checkout: Checkout) -> None:
-    entry = timed_entry(size=256, variant="bf16.strided", batch=64)
-    (checkout.fakes / "bench.json").write_text(json.dumps(results(entry, **H200)))
+    batch = timed_entry(size=256, variant="bf16.strided", batch=64)
+    (checkout.fakes / "bench.json").write_text(json.dumps(results(batch, **H200)))
     checkout.program("gemm_bench", f'echo "$@" >"$FAKES/arguments"\n{BENCH}cat "$FAKES/bench.json" >"$output"\n')
     done = checkout.run("chart", "--sizes", "256", "--variant", "bf16.strided", "--batch", "064", status=0)
     assert (checkout.fakes / "arguments").read_text().startswith("--sizes 256 --variant=bf16.strided --batch=64 --output ")
