@@ -126,6 +126,9 @@ def local_only(overruns: Sequence[Overrun], text: str, name: str) -> list[Overru
     for one in overruns:
         end = Place(one["file"], one["line"]).offset(text, name)
         line = text[: (end or 0) + 1].rsplit("\n", 1)[-1]
+        if one["index"] is None:  # not found of those
+            kept.append(one)
+            continue
         array = re.search(r"(\w+)\s*(?:\[(?:[^\[\]]|\[[^\[\]]*\])*\]\s*)+$", line[: one["column"]])
         if array is None or array[1] not in shared:
             kept.append(one)
