@@ -184,6 +184,7 @@ def pieces(code: str, begin: int, opening: str, closing: str) -> tuple[list[tupl
 class Template:
     """A kernel's, as it is first declared."""
 
+    name: str
     parameters: int
     deduces: str  # the function that does
     behind: int  # where it may stand
@@ -225,8 +226,20 @@ def templates(code: str, text: str) -> dict[str, Template]:
                 f" template <{', '.join(' '.join(one.split()) for one in declared)}> "
                 f"::std::integral_constant<decltype(&{kernel}), &{kernel}> deduced_{head['name']}({arguments});"
             )
-            found[head["name"]] = Template(len(named), deduces, end)
+            found[head["name"]] = Template(head["name"], len(named), deduces, end)
     return found
+
+
+def deduced_kernel(kernel: str, template: Template, code: str, text: str, arguments: int) -> str | None:
+    """What names the kernel of a launch that leaves template arguments to be deduced; nothing where it leaves none. arguments:
+    where they open; text: the code with its literals."""
+    named = kernel.find("<")
+    explicit = pieces(kernel, named, "<", ">") if named >= 0 else ([], 0)
+    given = pieces(code, arguments, "(", ")")
+    if not explicit or not given or len(explicit[0]) >= template.parameters:
+        return None
+    function = re.sub(rf"\b{template.name}\b", f"deduced_{template.name}", kernel, count=1)
+    return f"decltype({function}{' '.join(text[arguments : given[1] + 1].split())})::value"
 
 
 def variable_macro(code: str, start: int, end: int) -> str:
@@ -324,14 +337,11 @@ def translate(text: str) -> str:
         kernel = text[start:launch].rstrip(" ")
         name = re.match(r"(?:\w|\s|::)*?(\w+)\s*(?:<|$)", told)
         called = name[1] if name else ""
-        if called in deduced and deduced[called].behind <= start:
-            explicit = pieces(told, name.end() - 1, "<", ">") if name and told[name.end() - 1] == "<" else ([], 0)
-            arguments = pieces(code, code.index("(", end + 3), "(", ")")
-            if explicit and arguments and len(explicit[0]) < deduced[called].parameters:
-                given = " ".join(bare[code.index("(", end + 3) : arguments[1] + 1].split())
-                kernel = re.sub(rf"\b{called}\b", f"deduced_{called}", kernel, count=1)
-                kernel = f"decltype({kernel}{given})::value"
-                used.add(called)
+        known = deduced.get(called)
+        if known and known.behind <= start:
+            by_arguments = deduced_kernel(kernel, known, code, bare, code.index("(", end + 3))
+            used |= {called} if by_arguments else set()
+            kernel = by_arguments or kernel
         edits.append((start, launch + 3, f'::cpu_device::launcher("{told}", {kernel}, '))
         alias_of = [dims for at, dims in aliases.get(called, ()) if at < start]
         cluster = alias_of[-1] if alias_of else clusters.get(called)

@@ -24,8 +24,8 @@ from runner.core.results import UserError
 from runner.inspect import inspection
 from runner.inspect.inspection import Draw, Request, trace
 from runner.inspect.own_compiler import BEHIND, Compiler
-from runner.inspect.own_formal import DYNAMIC_SHARED, as_kind_as_gpus, few_digits
-from runner.inspect.own_source import Guess, Sums, foreign, guess, local_only, variant_of
+from runner.inspect.own_formal import as_kind_as_gpus, few_digits
+from runner.inspect.own_source import Guess, Sums, foreign, guess, has_dynamic_shared, local_only, variant_of
 from runner.inspect.trace_types import Trace
 
 _CPU = doctor.Device("cpu", None, (), "kernels are traced on the CPU")
@@ -398,7 +398,7 @@ def traced_own(file: Path, options: Options, request: Request, asked: bool, hist
             found["overruns"] = local_only(found.get("overruns", []), text, str(file))
             return found
 
-        found, how = as_kind_as_gpus(traced_with, request, bool(DYNAMIC_SHARED.search(foreign().code_of(text))))
+        found, how = as_kind_as_gpus(traced_with, request, has_dynamic_shared(text))
         if _only_beta(found, options) and not any(option.startswith("--beta=") for option in request.options):
             with_c = traced_with(*how, "--beta=1")
             if with_c["verdict"] and (with_c["verdict"]["passed"] or few_digits(with_c, request)):

@@ -4,13 +4,11 @@ running it once as unkindly as CUDA allows, and once more as kindly as GPUs are.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 
 from runner.inspect.inspection import Request
 from runner.inspect.trace_types import Finding, Trace, Undefined
 
-DYNAMIC_SHARED = re.compile(r"\bextern\b[^;{}]*\b__shared__\b")
 _WARP = 32
 # What is found where a lane comes before the others of its warp to what they are to write.
 _OF_LANES = ("race", "uninitialised_read", "copy_in_flight")

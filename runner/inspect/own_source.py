@@ -30,6 +30,7 @@ _TYPES = {
     "__nv_bfloat16": "bf16",
     "nv_bfloat16": "bf16",
 }
+_DYNAMIC_SHARED = re.compile(r"\bextern\b[^;{}]*\b__shared__\b")
 _SHARED = re.compile(r"\b__shared__\b[^;]*")
 _NAMES = ("lda", "ldb", "ldc", "alpha", "beta", "m", "n", "k", "a", "b", "c")
 _LAYOUTS = ("nn", "nt", "tn", "tt")
@@ -116,6 +117,11 @@ def guess(text: str, call: str | None, file: Path) -> Guess:
             types[short] = next((_TYPES[word] for word in words if word in _TYPES), "fp32")
     a, c = types.get("a", "fp32"), types.get("c", types.get("a", "fp32"))
     return Guess(name, ", ".join(arguments), a if a == c else f"{a}_{c}")
+
+
+def has_dynamic_shared(text: str) -> bool:
+    """Whether a kernel has shared memory whose size its launch says."""
+    return bool(_DYNAMIC_SHARED.search(foreign().code_of(text)))
 
 
 def local_only(overruns: Sequence[Overrun], text: str, name: str) -> list[Overrun]:

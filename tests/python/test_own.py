@@ -39,6 +39,8 @@ def traced(file: Path, *options: str) -> tuple[dict, int]:
         ),
         ("named_barriers", ["--call=groups<<<dim3(N/16,M/16),256>>>", "--multiples=M:16,N:16,K:16"]),
         ("stmatrix", ["--call=mma_nn<<<dim3(N/16,M/16),32>>>", "--variant=fp16", "--multiples=M:16,N:16,K:16"]),
+        ("reader_fence", ["--call=rows<<<dim3(N/64,M),96>>>", "--multiples=M:1,N:64,K:1", "--sizes=2x64x8"]),
+        ("reader_fence", ["--call=all_of_it<<<dim3(N/64,M),64>>>", "--multiples=M:1,N:64,K:1", "--sizes=2x64x8"]),
         ("cluster", ["--call=shared_b<<<dim3(N/16,M/16),dim3(16,16)>>>", "--multiples=M:32,N:16,K:16"]),
         (
             "hopper",

@@ -283,7 +283,8 @@ int Block::barrier(Site site, bool predicate) {
 
 void Block::named_barrier(unsigned id, unsigned threads, const Site& site) {
     use_async();
-    if (id == 0 || id >= named_.size())
+    // (0 is that of __syncthreads(), which no wrapper of the house gives to some threads.)
+    if ((id == 0 && !tolerant()) || id >= named_.size())
         wrong(FaultId::divergent_barrier, site,
               "names barrier " + std::to_string(id) + ", but those for some threads are 1 to 15");
     if (threads == 0 || threads % kWarp != 0 || threads > static_cast<unsigned>(count_))
