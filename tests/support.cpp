@@ -77,11 +77,11 @@ std::vector<const gemm::Lesson*> drawn_lessons(std::size_t count, const char* fi
     return chosen;
 }
 
-const gemm::Lesson& lesson(const std::string& name) {
+const gemm::Lesson& lesson(std::string_view name) {
     for (const gemm::Lesson* candidate : gemm::all_lessons()) {
         if (name == candidate->name) return *candidate;
     }
-    throw std::runtime_error("there is no lesson " + name);
+    throw std::runtime_error("there is no lesson " + std::string(name));
 }
 
 void skip(const std::string& why) {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/check/verify.hpp"
@@ -48,7 +49,7 @@ std::vector<const gemm::Lesson*> drawn_lessons(std::size_t count,
                                                const char* first = std::getenv("GEMM_TEST_FIRST"));
 
 /// The course's lesson of that name. Throws std::runtime_error when there is none.
-const gemm::Lesson& lesson(const std::string& name);
+const gemm::Lesson& lesson(std::string_view name);
 
 /// Tells ctest, which reads the output, that this test case could not run here. The caller returns at once.
 void skip(const std::string& why);

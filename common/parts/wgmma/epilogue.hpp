@@ -133,22 +133,36 @@ struct Epilogue {
     /// may not write it. Box by box, so that the loads of one are on their way together.
     __device__ __forceinline__ void reach_c(Sums& sums, Place here) const {
         constexpr int EACH = S::BOX_ROWS / 2;  // of a thread in a box
-        const auto element = [&](int e) -> T* {
-            const ptx::WgmmaPlace in = ptx::wgmma_sum(threadIdx.x % S::WARPGROUP, e);  // of Cᵀ
-            const std::int64_t row = here.row + static_cast<int>(in.column),
-                               col = here.col + static_cast<int>(in.row);
-            return row < out.M && col < out.N ? &out.C[row * out.ldc + col] : nullptr;
+        // From a thread's first sum to each of its others is as far as it is in thread 0, so the compiler
+        // knows the distances.
+        const Place first = place_of(0, here);
+        T* const c = &out.C[first.row * out.ldc + first.col];
+        // How far C goes from there, in 32 bits, which need fewer registers.
+        const int rows = out.M - first.row < S::BM ? static_cast<int>(out.M - first.row) : S::BM,
+                  cols = out.N - first.col < S::WGMMA_M ? static_cast<int>(out.N - first.col) : S::WGMMA_M;
+        const auto inside = [&](unsigned row, unsigned col) {
+            return static_cast<int>(row) < rows && static_cast<int>(col) < cols;
         };
 #pragma unroll
         for (int e0 = 0; e0 < S::BM / 2; e0 += EACH) {
+            if (output.reads_c()) {
+                T old[EACH];
 #pragma unroll
-            for (int e = e0; e < e0 + EACH && output.reads_c(); ++e) {
-                const Place in = place_of(e, here);
-                if (const T* const c = element(e)) sums[e] = output(sums[e], to_float(*c), in.row, in.col);
+                for (int i = 0; i < EACH; ++i) {
+                    const ptx::WgmmaPlace to = ptx::wgmma_sum(0, e0 + i);  // of Cᵀ
+                    old[i] = inside(to.column, to.row) ? c[to.column * out.ldc + to.row] : T{};
+                }
+#pragma unroll
+                for (int i = 0; i < EACH; ++i) {
+                    const ptx::WgmmaPlace to = ptx::wgmma_sum(0, e0 + i);
+                    sums[e0 + i] =
+                        output(sums[e0 + i], to_float(old[i]), first.row + to.column, first.col + to.row);
+                }
             }
 #pragma unroll
             for (int e = e0; e < e0 + EACH && !boxes; ++e) {
-                if (T* const c = element(e)) *c = from_float<T>(sums[e]);
+                const ptx::WgmmaPlace to = ptx::wgmma_sum(0, e);  // of Cᵀ
+                if (inside(to.column, to.row)) c[to.column * out.ldc + to.row] = from_float<T>(sums[e]);
             }
         }
     }
