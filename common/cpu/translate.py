@@ -337,9 +337,9 @@ def translate(text: str) -> str:
         kernel = text[start:launch].rstrip(" ")
         name = re.match(r"(?:\w|\s|::)*?(\w+)\s*(?:<|$)", told)
         called = name[1] if name else ""
-        known = deduced.get(called)
-        if known and known.behind <= start:
-            by_arguments = deduced_kernel(kernel, known, code, bare, code.index("(", end + 3))
+        template = deduced.get(called)
+        if template and template.behind <= start:
+            by_arguments = deduced_kernel(kernel, template, code, bare, code.index("(", end + 3))
             used |= {called} if by_arguments else set()
             kernel = by_arguments or kernel
         edits.append((start, launch + 3, f'::cpu_device::launcher("{told}", {kernel}, '))
