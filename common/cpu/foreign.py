@@ -35,8 +35,12 @@ HIDDEN_KERNEL = re.compile(
 FUNCTION = re.compile(r"(?P<name>[A-Za-z_~][\w:]*)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)[^(){};=]*\{")
 OF_DEVICE = re.compile(r"\b__(?:global|device)__\b")
 OPEN_SCOPE = re.compile(r"\s*(?:inline\s+)?(?:namespace|extern)\b")
-CLASS = re.compile(r"\b(?:class|struct)\s+(?P<name>\w+)\s*(?:final\s*)?(?::[^;{}()]*)?\{")
-NOT_FUNCTIONS = {"if", "for", "while", "switch", "catch", "return", "sizeof", "alignas", "decltype", "__attribute__", "requires"}
+CLASS = re.compile(
+    r"\b(?:class|struct)\s+(?:(?:__align__|alignas|__attribute__)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*|[A-Z_]+\s+)*"
+    r"(?P<name>(?!final\b)\w+)\s*(?:<[^;{}()]*>\s*)?(?:final\s*)?(?::[^;{}]*)?\{"
+)
+NOT_FUNCTIONS = {"if", "for", "while", "switch", "catch", "return", "sizeof", "alignas", "__align__", "decltype", "__attribute__",
+                 "requires"}  # fmt: skip
 
 
 def code_of(text: str) -> str:
@@ -173,7 +177,7 @@ def declaration(text: str, offset: int) -> Function | None:
         offset -= 1
     start = max(code.rfind(c, 0, offset) for c in ";{}") + 1
     end = code.find(";", offset)
-    if end < 0 or re.search(r"[{}]", code[start:end]) or OF_DEVICE.search(code, start, end):
+    if end < 0 or not code[start:end].strip() or re.search(r"[{}]", code[start:end]) or OF_DEVICE.search(code, start, end):
         return None
     depth = 0
     for brace in reversed(list(re.finditer(r"[{}]", code[:start]))):
@@ -193,12 +197,12 @@ def class_around(text: str, offset: int) -> Function | None:
     code = _without_directives(code_of(text))
     for found in CLASS.finditer(code):
         end = closing(code, found.end())
-        if found.start() <= offset <= end:
-            behind = code.find(";", end)
+        start = max(code.rfind(c, 0, found.start()) for c in ";{}") + 1  # of template <...>, too
+        start += len(code[start:]) - len(code[start:].lstrip())
+        behind = code.find(";", end)
+        if start <= offset <= max(end, behind):
             if behind < 0:
                 return None
-            start = max(code.rfind(c, 0, found.start()) for c in ";{}") + 1  # of template <...>, too
-            start += len(code[start:]) - len(code[start:].lstrip())
             return Function(found["name"], start, behind + 1, False)
     return None
 

@@ -2,14 +2,18 @@
 """Rewrites the CUDA constructs that C++ cannot say, so that g++ compiles a .cu file for the CPU device.
 
     kernel<T><<<grid, block, bytes, stream>>>(arguments)   ->  ::cpu_device::launcher("kernel<T>", kernel<T>, ...)(arguments)
-    extern __shared__ T name[];                            ->  T* const name = static_cast<T*>(...);
+    extern __shared__ T name[];                            ->  T* const name = static_cast<T*>(...); with its alignment
     extern __shared__ T name[][N];                         ->  T (*const name)[N] = static_cast<T (*)[N]>(...);
     extern __shared__ T name;                              ->  T& name = *static_cast<T*>(...);
     __shared__ alignas(n) T name[N];                       ->  __shared__ __attribute__((aligned(n))) T name[N];
     dim3 gridDim(...), of the host                         ->  dim3 host_gridDim(...), to the end of its scope
+    void f(int threadIdx) { ... }                          ->  void f(int host_threadIdx) { ... }
     __device__ T name;                                     ->  __device__ CPU_DEVICE_VARIABLE T name;
 
     config.gridDim, config.blockDim                        ->  config.config_gridDim, config.config_blockDim
+
+Where the launch of a template leaves arguments to be deduced, a function of the same parameters behind the kernel deduces
+them: decltype(deduced_kernel<T>(arguments))::value is the kernel.
 
 A launch of a kernel that the file gives __cluster_dims__(x, y, z) gets .with_cluster(x, y, z) behind it: what they are must be
 known there, too.
@@ -23,6 +27,7 @@ usage: translate.py input.cu output.cpp [input.cu output.cpp ...]
 
 import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 # Comments, a backslash that continues a line, strings and raw strings, whose content is not code. What nothing ends goes on to
@@ -47,16 +52,22 @@ NAME = re.compile(
 LONGEST_DIMS = 200  # characters of a cluster's size, which goes to each of its kernel's launches
 LONGEST_NAME = 2000  # characters in front of <<< that may name the kernel
 # In two steps, so that no text takes long: up to the semicolon, and what that is with single blanks.
-DYNAMIC_SHARED = re.compile(r"extern\s{1,99}__shared__\b(?P<declared>[^;]{1,400});")
+ALIGNED = r"(?:__align__|alignas|__attribute__) ?\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+DYNAMIC_SHARED = re.compile(rf"extern\s{{1,99}}(?P<before>{ALIGNED}\s{{1,99}})?__shared__\b(?P<declared>[^;]{{1,400}});")
 DECLARED = re.compile(
-    r"(?:(?:__align__|alignas) ?\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\) ?)*"
-    r"(?P<type>[A-Za-z_:][\w: ]*(?:<[^;]*>)?[ *]*?) ?\b(?P<name>\w+) ?(?P<array>\[ ?\](?P<rows>(?: ?\[[^\[\]]+\])*))? ?"
+    rf" ?(?P<aligned>(?:{ALIGNED} ?)*)"
+    rf"(?P<type>(?!{ALIGNED})[A-Za-z_:][\w: ]*(?:<[^;]*>)?[ *]*?) ?(?P<behind>{ALIGNED} ?)?"
+    r"\b(?P<name>\w+) ?(?P<array>\[ ?\](?P<rows>(?: ?\[[^\[\]]+\])*))? ?"
 )
 # Where `alignas` may not stand: behind what __shared__ becomes.
 SHARED_ALIGNAS = re.compile(r"\b__shared__\s+(?P<word>alignas)\s*(?P<open>\()(?:[^()]|\((?:[^()]|\([^()]*\))*\))*(?P<close>\))")
-# A variable of the host that is called as one of the device's, and what has to be known of a scope's end.
-HOST_DIM = re.compile(r"\bdim3\s+(?P<name>gridDim|blockDim)\b")
+# A variable or a parameter that is called as one of the device's, and what has to be known of a scope's end.
+HOST_DIM = re.compile(
+    r"\b(?:dim3|uint3|auto|int|uint|unsigned|size_t|u?int32_t)\s*(?:\s|&)\s*(?P<name>gridDim|blockDim|threadIdx|blockIdx)\b"
+    r"(?P<parameter>\s*[,)])?(?!\s*\.)"
+)
 BRACES = re.compile(r"[{}]")
+BODY = re.compile(r"[{};]")
 OF_DEVICE = re.compile(r"\b__(?:device|constant|managed)__\b")
 LONGEST_HEAD = 400  # characters of a declaration in front of its qualifier, and behind it up to where the names end
 # Parentheses that are no function's.
@@ -75,6 +86,11 @@ CLUSTER = re.compile(
 
 # What a kernel is called besides, from there on: auto* kernel = the_kernel<...>; auto kernel = on ? one : other;
 ALIAS = re.compile(r"\bauto\s*\*?\s*(?:const\s+)?(?P<alias>\w+)\s*=(?P<value>[^;=]{1,400});")
+
+# A kernel's template, without attributes in parentheses, up to its parameters.
+TEMPLATE = re.compile(r"\btemplate\s*<")
+KERNEL_HEAD = re.compile(r"[\w\s]{0,200}?\b__global__\b[\w\s]{0,200}?\b(?P<name>\w+)\s*\(")
+TEMPLATE_PARAMETER = re.compile(r"(?P<pack>\.\.\.\s*)?\b(?P<name>\w+)\s*$")
 
 OF_CONFIG = re.compile(r"(?:\.|->)\s*(?=(?:gridDim|blockDim)\b)")
 
@@ -144,6 +160,88 @@ def launch_end(code: str, launch: int) -> int:
     return code.find(">>>", launch)
 
 
+def pieces(code: str, begin: int, opening: str, closing: str) -> tuple[list[tuple[int, int]], int] | None:
+    """What stands between commas behind a bracket at `begin`, and where that closes; nothing where it does not. Angles count
+    where they are the bracket, and not in others."""
+    depth, at, found = [opening], begin + 1, []
+    for i in range(begin + 1, min(begin + LONGEST_NAME, len(code))):
+        c = code[i]
+        if c in "([{" or (c == "<" and opening == "<" and depth[-1] == "<"):
+            depth.append(c)
+        elif c in ")]}" or (c == ">" and depth[-1] == "<"):
+            depth.pop()
+            if not depth:
+                return ([*found, (at, i)] if code[at:i].strip() or found else []), i if c == closing else len(code)
+        elif c == "," and len(depth) == 1:
+            found.append((at, i))
+            at = i + 1
+        elif c == ";":
+            return None
+    return None
+
+
+@dataclass(frozen=True)
+class Template:
+    """A kernel's, as it is first declared."""
+
+    name: str
+    parameters: int
+    deduces: str  # the function that does
+    behind: int  # where it may stand
+
+
+def templates(code: str, text: str) -> dict[str, Template]:
+    """The kernels that are templates, by name. text: the code with its literals."""
+    found: dict[str, Template] = {}
+    plain = ATTRIBUTE.sub(blank, code) if "__global__" in code else ""
+    for template in TEMPLATE.finditer(plain):
+        parameters = pieces(plain, template.end() - 1, "<", ">")
+        head = KERNEL_HEAD.match(plain, parameters[1] + 1) if parameters else None
+        given = pieces(plain, head.end() - 1, "(", ")") if head else None
+        if not parameters or not head or not given or head["name"] in found:
+            continue
+        body = BODY.search(plain, given[1])
+        if not body:
+            continue
+        end = body.end()
+        if body[0] == "{":
+            depth = 1
+            for brace in BRACES.finditer(plain, end):
+                depth += 1 if brace[0] == "{" else -1
+                if depth == 0:
+                    end = brace.end()
+                    break
+        named, declared = [], []
+        for start, stop in parameters[0]:
+            before = plain[start:stop].split("=")[0]
+            name = TEMPLATE_PARAMETER.search(before)
+            if not name:
+                break
+            named.append(name["name"] + ("..." if name["pack"] else ""))
+            declared.append(before.strip())
+        else:
+            arguments = ", ".join(" ".join(text[start:stop].split("=")[0].split()) for start, stop in given[0])
+            kernel = f"{head['name']}<{', '.join(named)}>"
+            deduces = (
+                f" template <{', '.join(' '.join(one.split()) for one in declared)}> "
+                f"::std::integral_constant<decltype(&{kernel}), &{kernel}> deduced_{head['name']}({arguments});"
+            )
+            found[head["name"]] = Template(head["name"], len(named), deduces, end)
+    return found
+
+
+def deduced_kernel(kernel: str, template: Template, code: str, text: str, arguments: int) -> str | None:
+    """What names the kernel of a launch that leaves template arguments to be deduced; nothing where it leaves none. arguments:
+    where they open; text: the code with its literals."""
+    named = kernel.find("<")
+    explicit = pieces(kernel, named, "<", ">") if named >= 0 else ([], 0)
+    given = pieces(code, arguments, "(", ")")
+    if not explicit or not given or len(explicit[0]) >= template.parameters:
+        return None
+    function = re.sub(rf"\b{template.name}\b", f"deduced_{template.name}", kernel, count=1)
+    return f"decltype({function}{' '.join(text[arguments : given[1] + 1].split())})::value"
+
+
 def variable_macro(code: str, start: int, end: int) -> str:
     """What the qualifier at start … end needs behind it: nothing where it declares no variable that is to be found."""
     before = code[max(start - LONGEST_HEAD, 0) : start]
@@ -172,20 +270,28 @@ def variable_macro(code: str, start: int, end: int) -> str:
 def dynamic_shared(declared: re.Match[str]) -> str:
     """What declares the block's dynamic shared memory under that name."""
     kind, name, rows = declared["type"].strip(), declared["name"], declared["rows"]
-    memory = "(::cpu_device::dynamic_shared())"
+    memory, begins = f"(::cpu_device::dynamic_shared<{kind}>())", ""
+    if aligned := " ".join(part.strip() for part in (declared["aligned"], declared["behind"]) if part):
+        begins = f"struct {aligned} Aligned_{name} {{}}; "  # as the declaration says it: a number or a type
+        memory = f"(::cpu_device::dynamic_shared<{kind}, Aligned_{name}>())"
     if not declared["array"]:
-        return f"{kind}& {name} = *static_cast<{kind}*>{memory};"
+        return f"{begins}{kind}& {name} = *static_cast<{kind}*>{memory};"
     if rows:
-        return f"{kind} (*const {name}){rows} = static_cast<{kind} (*){rows}>{memory};"
-    return f"{kind}* const {name} = static_cast<{kind}*>{memory};"
+        return f"{begins}{kind} (*const {name}){rows} = static_cast<{kind} (*){rows}>{memory};"
+    return f"{begins}{kind}* const {name} = static_cast<{kind}*>{memory};"
 
 
 def host_dims(code: str) -> list[tuple[int, int, str]]:
-    """Edits that give variables of the host that are called gridDim or blockDim, which are macros, other names in their scope."""
+    """Edits that give variables and parameters that are called gridDim, threadIdx and so on, which are macros, other names in
+    their scope."""
     edits = {}
     for declared in HOST_DIM.finditer(code):
-        depth, end = 0, len(code)
-        for brace in BRACES.finditer(code, declared.end()):
+        begin, depth, end = declared.end(), 0, len(code)
+        if declared["parameter"]:  # to the end of the function's body, or of a declaration
+            body = BODY.search(code, begin)
+            begin = body.end() if body and body[0] == "{" else begin
+            end = len(code) if body and body[0] == "{" else body.start() if body else end
+        for brace in BRACES.finditer(code, begin, end):
             depth += 1 if brace[0] == "{" else -1
             if depth < 0:
                 end = brace.start()
@@ -213,6 +319,8 @@ def translate(text: str) -> str:
         known = next((word for word in re.findall(r"\w+", alias["value"]) if word in clusters), None)
         aliases.setdefault(alias["alias"], []).append((alias.start(), clusters.get(known or "")))
 
+    deduced = templates(code, bare) if "<<<" in code else {}
+    used: set[str] = set()
     position = 0
     while (launch := code.find("<<<", position)) >= 0:
         end = launch_end(code, launch)
@@ -227,16 +335,24 @@ def translate(text: str) -> str:
             raise
         told = " ".join(bare[start:launch].split()).replace("\\", "\\\\").replace('"', '\\"')
         kernel = text[start:launch].rstrip(" ")
-        edits.append((start, launch + 3, f'::cpu_device::launcher("{told}", {kernel}, '))
         name = re.match(r"(?:\w|\s|::)*?(\w+)\s*(?:<|$)", told)
         called = name[1] if name else ""
+        template = deduced.get(called)
+        if template and template.behind <= start:
+            by_arguments = deduced_kernel(kernel, template, code, bare, code.index("(", end + 3))
+            used |= {called} if by_arguments else set()
+            kernel = by_arguments or kernel
+        edits.append((start, launch + 3, f'::cpu_device::launcher("{told}", {kernel}, '))
         alias_of = [dims for at, dims in aliases.get(called, ()) if at < start]
         cluster = alias_of[-1] if alias_of else clusters.get(called)
         edits.append((end, end + 3, f").with_cluster({cluster})" if cluster else ")"))
         position = end + 3
 
+    edits += [(deduced[name].behind, deduced[name].behind, deduced[name].deduces) for name in sorted(used)]
+
     for match in DYNAMIC_SHARED.finditer(code):
-        declared = DECLARED.fullmatch(" ".join(bare[slice(*match.span("declared"))].split()))
+        said = f"{match['before'] or ''} {bare[slice(*match.span('declared'))]}"
+        declared = DECLARED.fullmatch(" ".join(said.split()))
         if not declared:
             continue
         edits.append((match.start(), match.end(), dynamic_shared(declared)))

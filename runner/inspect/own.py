@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -25,8 +24,9 @@ from runner.core.results import UserError
 from runner.inspect import inspection
 from runner.inspect.inspection import Draw, Request, trace
 from runner.inspect.own_compiler import BEHIND, Compiler
-from runner.inspect.own_source import Guess, Sums, foreign, guess, local_only, variant_of
-from runner.inspect.trace_types import Trace
+from runner.inspect.own_formal import as_kind_as_gpus, few_digits
+from runner.inspect.own_source import Guess, Sums, foreign, guess, has_dynamic_shared, local_only, variant_of
+from runner.inspect.trace_types import Overrun, Trace
 
 _CPU = doctor.Device("cpu", None, (), "kernels are traced on the CPU")
 CPU_MAPS = "::cpu_device::tensor_map"
@@ -36,6 +36,7 @@ _HEADERS = ("include", "inc", "src", "common", "utils", ".")
 _SOURCES = ("*.cu", "*.cpp", "*.cc")
 _OTHERS = 4  # sources beside the file that are compiled with it
 _NOT_MACROS = ("M", "N", "K", "A", "B", "C", "lda", "ldb", "ldc", "alpha", "beta", "stream", "ceil", "ceil_div", "cdiv")
+_NOT_TEXTS = {"beta_reads_c": bool, "lda": int, "ldb": int, "ldc": int}
 _ELEMENTS = {"fp32": "float", "bf16": "__nv_bfloat16", "fp16": "__half"}
 _READS_C = (
     "With beta = 0 it reads C, where cuBLAS promises not to: NaN in C stay NaN. It ran with beta = 1 instead "
@@ -114,6 +115,10 @@ class Options:
     beta_reads_c: bool | None = None
     include: str | None = None  # folders, with commas between them
     define: str | None = None  # NAME or NAME=VALUE, with commas between them
+    # Only from my.gemm.toml: what is typed is in the Request.
+    lda: int | None = None
+    ldb: int | None = None
+    ldc: int | None = None
 
 
 def _kept(file: Path) -> Options:
@@ -128,9 +133,10 @@ def _kept(file: Path) -> Options:
         raise UserError(f"{kept} cannot be read: {error}.") from error
     known = {field.name for field in fields(Options)}
     for key, value in read.items():
-        if key not in known or not isinstance(value, bool if key == "beta_reads_c" else str):
+        if key not in known or type(value) is not _NOT_TEXTS.get(key, str):
             raise UserError(
-                f"{kept}: {key} must be one of {', '.join(sorted(known))}, each a text (beta_reads_c: true or false)."
+                f"{kept}: {key} must be one of {', '.join(sorted(known))}, each a text "
+                "(beta_reads_c: true or false; lda, ldb, ldc: whole numbers)."
             )
     if "include" in read:
         read["include"] = ",".join(str(file.parent / folder) for folder in listed(read["include"]))
@@ -190,6 +196,14 @@ def sizes_of(options: Options, request: Request, asked: bool) -> Request:
         if size % step[key]:
             raise UserError(f"{key} = {size} is no multiple of {step[key]}, which --multiples says the kernel needs.")
     return request
+
+
+def with_pitches(options: Options, request: Request) -> Request:
+    """With those that my.gemm.toml keeps and nobody has typed."""
+    kept = {key: getattr(options, key) for key in ("lda", "ldb", "ldc")}
+    typed = {option.partition("=")[0] for option in request.options}
+    more = {key: whole(key, str(value), 1) for key, value in kept.items() if value is not None and f"--{key}" not in typed}
+    return replace(request, options=(*request.options, *(f"--{key}={value}" for key, value in more.items())))
 
 
 def _text_of_call(options: Options, guessed: Guess) -> str:
@@ -355,19 +369,6 @@ def _linked(
     return program
 
 
-def few_digits(found: Trace, request: Request) -> bool:
-    """Whether the result is off by no more than FP16 sums or TF32 products make of it."""
-    verdict = found["verdict"]
-    if verdict is None or verdict["passed"] or verdict["failure"] == "padding" or found["error"]:
-        return False
-    first = verdict["first"]
-    if first is not None and not isinstance(first.get("got"), (int, float)):
-        return False
-    # Inputs of variance 1: an element of A·B is of the size of sqrt(K). A sum in FP16 rounds at each of K steps.
-    spread = math.sqrt(max(request.k, 1))
-    return 0 < verdict["rms_error"] <= spread * 2**-11 * max(1.0, spread / 2)
-
-
 def _only_beta(found: Trace, options: Options) -> bool:
     """Whether nothing was found but that C is read where beta is 0."""
     ids = {finding["id"] for finding in found["findings"]}
@@ -408,7 +409,7 @@ def traced_own(file: Path, options: Options, request: Request, asked: bool, hist
     if not file.is_file():
         raise UserError(f"There is no file {file}.")
     options = completed(file, options)
-    request = sizes_of(options, request, asked)
+    request = with_pitches(options, sizes_of(options, request, asked))
     if options.beta_reads_c and not any(option.startswith("--beta=") for option in request.options):
         request = replace(request, options=(*request.options, "--beta=1"))
     like = next((option.split("=", 1)[1] for option in request.options if option.startswith("--like=")), None)
@@ -416,15 +417,21 @@ def traced_own(file: Path, options: Options, request: Request, asked: bool, hist
     with scratch() as folder:
         program, said = _program(file, options, like, folder)
         own = inspection.Own(file.name, str(file))
-        tolerant = replace(request, options=(*request.options, "--tolerant"))
-        found, _ = trace(program, file.name, tolerant, history, own)
+        text = text_of(file, options)
+
+        def traced_with(*more: str) -> Trace:
+            asked = replace(request, options=(*request.options, "--tolerant", *more))
+            found, _ = trace(program, file.name, asked, history, own)
+            found["overruns"] = local_only(found.get("overruns", []), text, str(file))
+            return found
+
+        found, how = as_kind_as_gpus(traced_with, request, has_dynamic_shared(text))
         if _only_beta(found, options) and not any(option.startswith("--beta=") for option in request.options):
-            again = replace(tolerant, options=(*tolerant.options, "--beta=1"))
-            with_c, _ = trace(program, file.name, again, history, own)
-            if with_c["verdict"] and (with_c["verdict"]["passed"] or few_digits(with_c, again)):
+            with_c = traced_with(*how, "--beta=1")
+            if with_c["verdict"] and (with_c["verdict"]["passed"] or few_digits(with_c, request)):
                 said.append(_READS_C)
+                with_c["undefined"] = found["undefined"]
                 found, request = with_c, replace(request, options=(*request.options, "--beta=1"))
-        found["overruns"] = local_only(found.get("overruns", []), text_of(file, options), str(file))
     verdict, right = verdict_of(found, request, options)
     return Traced(found, request, verdict, right, said)
 
@@ -435,8 +442,12 @@ def told_besides(found: Trace) -> list[str]:
     def often(count: int) -> str:
         return f" (×{count})" if count > 1 else ""
 
+    def what(one: Overrun) -> str:
+        index, kind = one["index"], one["array"]
+        return f"index {index} of {kind}" if index is not None else f"a {kind} past the end of a local array"
+
     overruns = [
-        f"array overrun: {one['where']}index {one['index']} of {one['array']} at {one['file']}:{one['line']}{often(one['count'])}"
+        f"array overrun: {one['where']}{what(one)} at {one['file']}:{one['line']}{often(one['count'])}"
         for one in found.get("overruns", ())
     ]
     return overruns + [f"undefined: {one['text']}{often(one['count'])}" for one in found.get("undefined", ())]

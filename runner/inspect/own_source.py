@@ -30,6 +30,7 @@ _TYPES = {
     "__nv_bfloat16": "bf16",
     "nv_bfloat16": "bf16",
 }
+_DYNAMIC_SHARED = re.compile(r"\bextern\b[^;{}]*\b__shared__\b")
 _SHARED = re.compile(r"\b__shared__\b[^;]*")
 _NAMES = ("lda", "ldb", "ldc", "alpha", "beta", "m", "n", "k", "a", "b", "c")
 _LAYOUTS = ("nn", "nt", "tn", "tt")
@@ -118,6 +119,11 @@ def guess(text: str, call: str | None, file: Path) -> Guess:
     return Guess(name, ", ".join(arguments), a if a == c else f"{a}_{c}")
 
 
+def has_dynamic_shared(text: str) -> bool:
+    """Whether a kernel has shared memory whose size its launch says."""
+    return bool(_DYNAMIC_SHARED.search(foreign().code_of(text)))
+
+
 def local_only(overruns: Sequence[Overrun], text: str, name: str) -> list[Overrun]:
     """Without those of arrays in shared memory, whose bytes the tracer knows: a row that goes on in the next one is none."""
     code = foreign().code_of(text)
@@ -126,6 +132,9 @@ def local_only(overruns: Sequence[Overrun], text: str, name: str) -> list[Overru
     for one in overruns:
         end = Place(one["file"], one["line"]).offset(text, name)
         line = text[: (end or 0) + 1].rsplit("\n", 1)[-1]
+        if one["index"] is None:  # not found of those
+            kept.append(one)
+            continue
         array = re.search(r"(\w+)\s*(?:\[(?:[^\[\]]|\[[^\[\]]*\])*\]\s*)+$", line[: one["column"]])
         if array is None or array[1] not in shared:
             kept.append(one)

@@ -523,13 +523,13 @@ class Undefined(TypedDict):
 
 
 class Overrun(TypedDict):
-    """An index past the end of an array whose length the compiler knows, of a file that is compiled with -fsanitize=bounds."""
+    """Past the end of an array whose length the compiler knows, of a file that is compiled with -fsanitize=bounds,object-size."""
 
     file: str
     line: int
     column: int  # of the closing bracket
-    array: str  # its type
-    index: int
+    array: str  # its type; through a pointer, that of an element
+    index: int | None  # none through a pointer
     where: str  # kernel, block and thread: or nothing, of the host
     count: int
 

@@ -42,7 +42,7 @@ struct Settings {
     std::int64_t history = 0;     // blocks
     std::int64_t patience = 0;    // seconds; 0: the kernel is one that ends
     std::int64_t check_case = 0;  // its number, from 1; 0: the shape above
-    bool tolerant = false;
+    bool tolerant = false, in_step = false, least_aligned = false;
     std::string like, before, output;
 };
 
@@ -76,6 +76,12 @@ Settings read_options(int argc, char** argv) {
     options.push_back({"--tolerant", &s.tolerant,
                        "go on where the manuals leave undefined what a GPU of today lets pass, and say so",
                        ""});
+    options.push_back({"--in-step", &s.in_step,
+                       "the lanes of a warp go through shared memory together, where none has branched off",
+                       ""});
+    options.push_back(
+        {"--least-aligned", &s.least_aligned,
+         "dynamic shared memory begins at a multiple of what the kernels declare and of no more", ""});
     options.push_back({"--case", &s.check_case,
                        "the check's case with that number for the seeds, instead of sizes and scalars [none]",
                        "INT", false, 1});
@@ -144,6 +150,8 @@ int run(const Settings& s, gemm::TraceNumbered trace_numbered) {
     });
 
     cpu_device::set_tolerant(s.tolerant);
+    cpu_device::set_lanes_in_step(s.in_step);
+    cpu_device::set_least_aligned(s.least_aligned);
     const trace::Histories histories{.blocks = static_cast<std::size_t>(s.history), .among = chosen};
     const std::size_t most_steps = s.patience > 0 ? gemm::kMostKept : std::numeric_limits<std::size_t>::max();
     const gemm::TracedLaunch traced = gemm::launch_traced(*s.lesson, p, plan.get(), most_steps, histories);
@@ -159,7 +167,7 @@ int run(const Settings& s, gemm::TraceNumbered trace_numbered) {
                                 {"line", o.line},
                                 {"column", o.column},
                                 {"array", o.array},
-                                {"index", o.index},
+                                {"index", o.index ? Json(*o.index) : Json(nullptr)},
                                 {"where", o.where},
                                 {"count", o.count}});
         json["block_dim"] = traced.report.block;

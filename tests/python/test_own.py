@@ -12,7 +12,7 @@ import pytest
 from runner.core.results import ROOT, UserError
 from runner.inspect import own_example
 from runner.inspect.inspection import Request
-from runner.inspect.own import Options, completed, multiples_of, sizes_of, traced_own
+from runner.inspect.own import Options, completed, multiples_of, sizes_of, traced_own, with_pitches
 from runner.inspect.own_source import Place, foreign, guess, variant_of
 
 KERNELS = ROOT / "tests" / "kernels" / "own"
@@ -40,6 +40,8 @@ def traced(file: Path, *options: str) -> tuple[dict, int]:
         ),
         ("named_barriers", ["--call=groups<<<dim3(N/16,M/16),256>>>", "--multiples=M:16,N:16,K:16"]),
         ("stmatrix", ["--call=mma_nn<<<dim3(N/16,M/16),32>>>", "--variant=fp16", "--multiples=M:16,N:16,K:16"]),
+        ("reader_fence", ["--call=rows<<<dim3(N/64,M),96>>>", "--multiples=M:1,N:64,K:1", "--sizes=2x64x8"]),
+        ("reader_fence", ["--call=all_of_it<<<dim3(N/64,M),64>>>", "--multiples=M:1,N:64,K:1", "--sizes=2x64x8"]),
         ("cluster", ["--call=shared_b<<<dim3(N/16,M/16),dim3(16,16)>>>", "--multiples=M:32,N:16,K:16"]),
         (
             "hopper",
@@ -131,12 +133,52 @@ def test_what_a_gpu_lets_pass_is_said_and_the_launch_goes_on(tmp_path: Path) -> 
         completed(KERNELS / "returned.cu", Options(include=str(tmp_path / "nowhere")))
 
 
+STEPS = ("--sizes=2x64x64", "--call")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "undefined", "findings"),
+    [
+        ("stored<<<dim3(N/32,M),32>>>", {"race", "uninitialised_read"}, set()),
+        ("copied<<<dim3(N/32,M),32>>>", {"race", "uninitialised_read", "copy_in_flight"}, set()),
+        # Its value depends on who comes first; on which of two lanes is the last; on the other warp.
+        ("branched<<<dim3(N/32,M),32>>>", set(), {"race"}),
+        ("same_place<<<dim3(N/32,M),32>>>", set(), {"race"}),
+        ("two_warps<<<dim3(N/64,M),64>>>", set(), {"race"}),
+    ],
+)
+def test_what_lanes_of_one_warp_do_in_step_is_undefined_and_what_depends_on_their_order_is_wrong(
+    kernel: str, undefined: set[str], findings: set[str]
+) -> None:
+    found, status = traced(KERNELS / "one_warp.cu", *STEPS, kernel)
+    said = {one["id"] for one in found["undefined"]}
+    assert said <= undefined
+    assert bool(said) == bool(undefined)
+    assert {one["id"] for one in found["findings"]} >= findings
+    assert (not found["findings"] and found["verdict"]["passed"], status) == ((True, 0) if undefined else (False, 1))
+    assert all("one_warp.cu:" in one["text"] and "__syncwarp()" in one["text"] for one in found["undefined"])
+
+
+@pytest.mark.parametrize(("alignment", "told"), [(16, "a multiple of 128"), (128, "its result is wrong"), (1024, None)])
+def test_dynamic_shared_memory_lies_where_its_declaration_allows(alignment: int, told: str | None) -> None:
+    call = "--call=row<<<dim3(N/32,M),32,1032>>>(tensor_map(B,K,N,8,32,128),A,C,N,K)"
+    options = ["--sizes=2x64x32", "--variant=fp32", f"--define=ALIGNMENT={alignment}"]
+    found, status = traced(KERNELS / "aligned.cu", call, *options)
+    assert (found["error"], found["findings"], found["verdict"]["passed"], status) == (None, [], True, 0)
+    assert [one["id"] for one in found["undefined"]] == (["dynamic_alignment"] if told else [])
+    assert all(str(told) in one["text"] for one in found["undefined"])
+
+
 def test_an_index_past_the_end_of_a_local_array_is_found_and_one_into_the_next_shared_row_is_none() -> None:
     found, status = traced(KERNELS / "overrun.cu", "--call=strips<<<dim3(N/128,M),32>>>", "--sizes=2x128x8")
     text = (KERNELS / "overrun.cu").read_text(encoding="utf-8").splitlines()
     line = 1 + next(i for i, content in enumerate(text) if "= sums[i]" in content)
     assert [(one["line"], one["index"], one["array"]) for one in found["overruns"]] == [(line, 4, "float [4]")]
     assert "kernel strips, block (0," in found["overruns"][0]["where"]
+    assert (found["findings"], found["verdict"]["passed"], status) == ([], True, 1)
+    found, status = traced(KERNELS / "overrun.cu", "--call=pointed<<<dim3(N/128,M),32>>>", "--sizes=2x128x8")
+    line = 1 + next(i for i, content in enumerate(text) if "return values[i]" in content)
+    assert [(one["line"], one["index"], one["array"]) for one in found["overruns"]] == [(line, None, "const float")]
     assert (found["findings"], found["verdict"]["passed"], status) == ([], True, 1)
 
 
@@ -335,9 +377,13 @@ def test_options(tmp_path: Path) -> None:
             wrong()
     (tmp_path / "k.gemm.toml").write_text('call = "k<<<1, 1>>>"\nsums = "fp16"\n', encoding="utf-8")
     assert completed(tmp_path / "k.cu", Options(sums="tf32")) == Options(call="k<<<1, 1>>>", sums="tf32")
-    (tmp_path / "k.gemm.toml").write_text("cal = 1\n", encoding="utf-8")
-    with pytest.raises(UserError):
-        completed(tmp_path / "k.cu", Options())
+    for wrong_line in ("cal = 1", "lda = true", 'ldb = "9"'):
+        (tmp_path / "k.gemm.toml").write_text(f"{wrong_line}\n", encoding="utf-8")
+        with pytest.raises(UserError):
+            completed(tmp_path / "k.cu", Options())
+    (tmp_path / "k.gemm.toml").write_text("lda = 9\nldc = 11\n", encoding="utf-8")
+    kept = completed(tmp_path / "k.cu", Options())
+    assert with_pitches(kept, Request(options=("--ldc=12",))).options == ("--ldc=12", "--lda=9")
 
 
 def test_a_cluster_belongs_to_what_the_pointer_was_last() -> None:
@@ -358,10 +404,30 @@ def translated(text: str) -> str:
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("extern __shared__ T x;", "T& x = *static_cast<T*>(::cpu_device::dynamic_shared());"),
-        ("extern __shared__ half s[][8];", "half (*const s)[8] = static_cast<half (*)[8]>(::cpu_device::dynamic_shared());"),
+        ("extern __shared__ T x;", "T& x = *static_cast<T*>(::cpu_device::dynamic_shared<T>());"),
+        (
+            "extern __shared__ half s[][8];",
+            "half (*const s)[8] = static_cast<half (*)[8]>(::cpu_device::dynamic_shared<half>());",
+        ),
+        (
+            "extern __align__(64) __shared__ alignas(float4) half s[];",
+            "struct __align__(64) alignas(float4) Aligned_s {}; half* const s = "
+            "static_cast<half*>(::cpu_device::dynamic_shared<half, Aligned_s>());",
+        ),
         ("__shared__ alignas(128) float x[3];", "__shared__ __attribute__((aligned(128))) float x[3];"),
         ("{ dim3 gridDim(2); g(gridDim); }\nint a;", "{ dim3 host_gridDim(2); g(host_gridDim); }\nint a;"),
+        (
+            "void f(unsigned threadIdx, int n);\nvoid f(unsigned threadIdx, int n) { g(threadIdx); }\n"
+            "int a() { return threadIdx.x; }",
+            "void f(unsigned host_threadIdx, int n);\nvoid f(unsigned host_threadIdx, int n) { g(host_threadIdx); }\n"
+            "int a() { return threadIdx.x; }",
+        ),
+        (
+            "template <int N, class T>\n__global__ void k(const T* a, int n = 1) {}\nvoid f() { k<3><<<1, 2>>>(x,  // y\n z); }",
+            "template <int N, class T>\n__global__ void k(const T* a, int n = 1) {} template <int N, class T> "
+            "::std::integral_constant<decltype(&k<N, T>), &k<N, T>> deduced_k(const T* a, int n);\n"
+            'void f() { ::cpu_device::launcher("k<3>", decltype(deduced_k<3>(x, z))::value, 1, 2)(x,  // y\n z); }',
+        ),
         ("f[g(i)]<<<1, 2>>>(x);", '::cpu_device::launcher("f[g(i)]", f[g(i)], 1, 2)(x);'),
     ],
 )  # fmt: skip
@@ -383,13 +449,31 @@ def test_declarations_of_the_host_are_found_and_those_of_classes_and_kernels_are
     ]
 
 
+def test_a_class_is_found_by_its_head_whatever_it_is_derived_from() -> None:
+    for head in (
+        "struct a : public library::base<float> {",
+        "template <class T>\nclass EXPORT a final : public base<T, decltype(f())> {",
+        "template <>\nstruct __align__(16) a<int> : base<int> {",
+        "template <class T, class B = library::base<T>>\nstruct a : B {",
+    ):
+        text = f"int before;\n{head}\n    void member() {{ other(); }}\n}};\nint behind;\n"
+        for place in (text.index("base"), text.index("{"), text.index("};") + 1):
+            assert foreign().declaration(text, place) is None
+            found = foreign().class_around(text, place)
+            assert found
+            assert found.name == "a"
+            assert foreign().without(text, [found]).split() == ["int", "before;", "int", "behind;"]
+
+
 def test_what_is_of_a_library_is_left_out_and_said(tmp_path: Path) -> None:
     file = tmp_path / "k.cu"
     file.write_text(
         "#include <no_such_library/handle.h>\nlibrary::handle_t handle;\nvoid prepare(library::handle_t h, int n);\n"
+        "struct policy : public library::base<float> {\n    int n = size();\n};\nint n_of(policy p) {\n    return p.n;\n}\n"
         "__global__ void k(float* C) {\n    C[0] = 0.0f;\n}\n",
         encoding="utf-8",
     )
     done = inspect(file, "--call=k<<<1, 1>>>(C)", "--sizes=1x1x1")
-    assert "left out: handle, prepare." in done.stdout, done.stderr
+    left = next(line for line in done.stdout.splitlines() if "left out: " in line)
+    assert set(left.partition("left out: ")[2].rstrip(".").split(", ")) == {"handle", "prepare", "policy", "n_of"}
     assert "Headers that are not here count as empty: no_such_library/handle.h." in done.stdout

@@ -31,7 +31,7 @@ def test_a_file_says_where_it_comes_from(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert target.read_text(encoding="utf-8") == (
         f'#line 1 "{source}"\n::cpu_device::launcher("add", add, 1, 2)(x);\n'
-        "T* const words = static_cast<T*>(::cpu_device::dynamic_shared());\n"
+        "T* const words = static_cast<T*>(::cpu_device::dynamic_shared<T>());\n"
     )
 
 

@@ -156,7 +156,9 @@ class Grammar:
     def shared(self) -> Piece:
         kind, name = self.type(), "pool"
         aligned = self.one("", "", "alignas(16)", "__align__(128)", "alignas(alignof(float4))", "__align__(f(1, (2)))")
-        made = [*kind, "*", "const", name, "=", "static_cast", "<", *kind, "*", ">", *tokens("(::cpu_device::dynamic_shared());")]
+        begins = ["struct", *aligned, "Aligned_pool", "{", "}", ";"] if aligned else []
+        memory = [*tokens("(::cpu_device::dynamic_shared<"), *kind, *([",", "Aligned_pool"] if aligned else []), *tokens(">());")]
+        made = [*begins, *kind, "*", "const", name, "=", "static_cast", "<", *kind, "*", ">", *memory]
         return Piece(
             ["extern", "__shared__", *aligned, *kind, name, "[", "]", ";"], made, self.draw.choice(["", "", "#define SHARED "])
         )

@@ -52,9 +52,12 @@ void Block::prepare(const Grid& grid, double hang_seconds, std::uint64_t seed) {
         indices_[i] = {index.x, index.y, index.z};
     }
     // Pads: a kernel that leaves its shared memory must not break the heap.
-    dynamic_storage_.resize(grid.dynamic_shared_bytes + 1024 + 2 * kSharedPad);
-    const auto start = reinterpret_cast<std::uintptr_t>(dynamic_storage_.data()) + kSharedPad;
-    dynamic_shared_ = reinterpret_cast<void*>((start + 1023) / 1024 * 1024);
+    const std::uintptr_t declared = std::max<std::uintptr_t>(dynamic_alignment(), 16);
+    const std::uintptr_t aligned = std::max<std::uintptr_t>(2 * declared, 1024);
+    dynamic_storage_.resize(grid.dynamic_shared_bytes + 2 * aligned + 2 * kSharedPad);
+    std::uintptr_t start = reinterpret_cast<std::uintptr_t>(dynamic_storage_.data()) + kSharedPad;
+    start = (start + aligned - 1) / aligned * aligned;
+    dynamic_shared_ = reinterpret_cast<void*>(least_aligned() ? start + declared : start);
     if (cluster_.size() > 1) statics_.prepare(*grid.shared);
     static_shared_ = thread_local_start();
     static_shared_bytes_ = thread_local_bytes();
@@ -280,7 +283,8 @@ int Block::barrier(Site site, bool predicate) {
 
 void Block::named_barrier(unsigned id, unsigned threads, const Site& site) {
     use_async();
-    if (id == 0 || id >= named_.size())
+    // (0 is that of __syncthreads(), which no wrapper of the house gives to some threads.)
+    if ((id == 0 && !tolerant()) || id >= named_.size())
         wrong(FaultId::divergent_barrier, site,
               "names barrier " + std::to_string(id) + ", but those for some threads are 1 to 15");
     if (threads == 0 || threads % kWarp != 0 || threads > static_cast<unsigned>(count_))

@@ -206,6 +206,9 @@ class Block {
     int barrier(Site site, bool predicate);
     void named_barrier(unsigned id, unsigned threads, const Site& site);
     unsigned active_mask(Site site);
+    /// The running thread is about to access shared memory there, by an instruction of its own. Where the
+    /// lanes of a warp are in step, it waits for its turn.
+    void step(const void* caller, const void* address);
     void pause(const Site& site);
     // Flags that blocks wait for (block_flags.cpp).
     /// The running thread has read that value there, of so many bytes. Where it does so again and again, and
@@ -282,6 +285,7 @@ class Block {
         at_cluster,    // waits at the cluster's barrier
         arrived,       // at an mbarrier: goes on with the other lanes of its warp
         yielded,       // could go on, when nobody else can
+        in_step,       // is about to access shared memory: goes on with the lanes that are, too
         polling,       // spins: goes on when it would read something else
         done
     };
@@ -299,7 +303,8 @@ class Block {
         Collective compute = nullptr;
         int argument = 0, width = 0;
         std::uint64_t in = 0, out = 0;
-        bool whole_warp = false;  // the collective is an instruction that every lane must execute
+        bool whole_warp = false;     // the collective is an instruction that every lane must execute
+        const void* next = nullptr;  // the instruction that it is in_step for
         const void* mbarrier = nullptr;
         unsigned parity = 0;
         bool woke = false;     // it has arrived, and others could go on
@@ -342,6 +347,9 @@ class Block {
     void release_barrier();
     [[noreturn]] void hanging() const;
     bool release_lanes(int first, int last);
+    bool release_step(int first, int last);
+    void wait_in_step(const void* caller);
+    bool is_shared(const void* address, std::uintptr_t around) const;
     unsigned exited_lanes(int first) const;
     unsigned gathered(int first, int self) const;
     void meet(int first, unsigned lanes);

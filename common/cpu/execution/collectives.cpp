@@ -3,10 +3,12 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <string>
 
 #include "common/cpu/execution/block.hpp"
 #include "common/cpu/execution/device.hpp"
+#include "common/cpu/execution/tolerance.hpp"
 #include "common/error.hpp"
 
 namespace cpu_device {
@@ -93,9 +95,8 @@ void Block::meet(int first, unsigned lanes) {
     if (Observer* seen = observer()) {
         if (any->whole_warp) {
             seen->warp_executes(any->site);
-        } else {
-            seen->warp_met(first, lanes);
         }
+        if (!any->whole_warp || lanes_in_step()) seen->warp_met(first, lanes);
     }
     if (any->compute != nullptr)
         any->compute(lanes, inputs.data(), arguments.data(), any->width, outputs.data());
@@ -111,6 +112,7 @@ void Block::meet(int first, unsigned lanes) {
 /// that ask who is active, each with the lanes that ask at the same place. False where there are none.
 bool Block::release_lanes(int first, int last) {
     if (async_ && release_arrived(first, last)) return true;
+    if (lanes_in_step() && release_step(first, last)) return true;
     const unsigned exited = exited_lanes(first);
     for (int i = first; i < last; ++i) {
         const Thread& t = thread(i);
@@ -139,8 +141,51 @@ bool Block::release_lanes(int first, int last) {
     return false;
 }
 
+/// Of a warp in which nobody can run: lets the lanes go whose next instruction is the first of those that
+/// lanes are about to execute, which is where lanes that branched off meet again. False where there are none.
+bool Block::release_step(int first, int last) {
+    const void* next = nullptr;
+    for (int i = first; i < last; ++i) {
+        if (state(i) == State::in_step && (next == nullptr || std::less<>{}(thread(i).next, next)))
+            next = thread(i).next;
+    }
+    if (next == nullptr) return false;
+    unsigned lanes = 0;
+    bool whole = true;
+    for (int i = first; i < last; ++i) {
+        if (state(i) == State::in_step && thread(i).next == next) {
+            lanes |= 1u << (i - first);
+            state(i) = State::ready;
+        } else {
+            whole = whole && state(i) == State::done;
+        }
+    }
+    if (Observer* o = observer(); o != nullptr && whole) o->warp_met(first, lanes);
+    return true;
+}
+
+void Block::wait_in_step(const void* caller) {
+    current().next = caller;
+    wait_as(State::in_step);
+}
+
+void Block::step(const void* caller, const void* address) {
+    if (lanes_in_step() && is_shared(address, 0)) wait_in_step(caller);
+}
+
+/// Or no further from the block's shared memory than that.
+bool Block::is_shared(const void* address, std::uintptr_t around) const {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    const auto near = [&](const void* start, std::size_t bytes) {
+        const auto first = reinterpret_cast<std::uintptr_t>(start);
+        return at + around >= first && at < first + bytes + around;
+    };
+    return near(static_shared_, static_shared_bytes_) || near(dynamic_shared_, grid_->dynamic_shared_bytes);
+}
+
 void Block::matrix_row(const void* caller, const void* address, bool accesses, bool writes,
                        const Site& site) {
+    if (lanes_in_step()) wait_in_step(caller);
     Observer* const seen = observer();
     if (!accesses) {
         if (seen != nullptr) seen->warp_accesses(caller, nullptr, 0, writes);
@@ -152,12 +197,7 @@ void Block::matrix_row(const void* caller, const void* address, bool accesses, b
         throw gemm::Error(text(site) + does + " 16 bytes at an address that is not a multiple of 16.");
     }
     // What misses an array by less is for the tracer to report.
-    const auto near = [&](const void* start, std::size_t bytes) {
-        const auto first = reinterpret_cast<std::uintptr_t>(start);
-        return at + kSharedPad >= first && at < first + bytes + kSharedPad;
-    };
-    if (is_device_memory(address) || (!near(static_shared_, static_shared_bytes_) &&
-                                      !near(dynamic_shared_, grid_->dynamic_shared_bytes))) {
+    if (is_device_memory(address) || !is_shared(address, kSharedPad)) {
         throw gemm::Error(text(site) + does + " at an address that is not in shared memory.");
     }
     if (seen != nullptr) seen->warp_accesses(caller, address, 16, writes);

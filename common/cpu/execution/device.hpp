@@ -119,6 +119,8 @@ struct SharedArray {
     std::size_t tls_offset;  // in the program's thread-local block, see symbols.cpp
     std::size_t bytes;
 };
+/// The largest that a kernel of the program declares of its dynamic shared memory, in bytes.
+std::size_t dynamic_alignment();
 /// The static shared arrays that the kernel declares itself, in the order of their addresses. Throws
 /// gemm::Error when the program was stripped of its symbols.
 const std::vector<SharedArray>& shared_arrays(const void* kernel);

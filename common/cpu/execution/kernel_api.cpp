@@ -1,5 +1,6 @@
 // What kernels call: cuda_runtime.h's, tensor.hpp's, async.hpp's and warpgroup.hpp's functions, passed on to
 // the block that runs on this OS thread.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -63,6 +64,19 @@ const dim3& grid_dim() {
 void* dynamic_shared() {
     return block().dynamic_shared();
 }
+namespace {
+std::size_t& most_declared() {
+    static std::size_t bytes = 1;
+    return bytes;
+}
+}  // namespace
+bool declare_dynamic_alignment(std::size_t bytes) {
+    most_declared() = std::max(most_declared(), bytes);
+    return true;
+}
+std::size_t dynamic_alignment() {
+    return most_declared();
+}
 int barrier(Site site, bool predicate) {
     return block().barrier(site, predicate);
 }
@@ -123,6 +137,7 @@ unsigned add_release(unsigned* flag, unsigned value, bool acquire) {
 }
 
 void async_copy(void* shared, const void* global, int bytes, int valid) {
+    block().step(__builtin_return_address(0), shared);
     block().copies().start(registers().running_thread,
                            {__builtin_return_address(0), shared, global, bytes, valid});
 }

@@ -17,6 +17,10 @@ struct Type {
     std::uint16_t kind, info;
     char name[1];
 };
+struct TypeMismatch {
+    Place place;
+    const Type* type;
+};
 struct OutOfBounds {
     Place place;
     const Type* array;
@@ -29,10 +33,22 @@ std::vector<cpu_device::Overrun>& all() {
     return overruns;
 }
 
-std::string here() {
+/// Whose thread runs; null in code of the host.
+const cpu_device::Block* running() {
     const cpu_device::Worker* const worker = cpu_device::this_worker();
-    if (worker == nullptr || worker->registers.block == nullptr) return {};
-    return worker->registers.block->thread_place(worker->registers.running_thread);
+    return worker == nullptr ? nullptr : worker->registers.block;
+}
+
+std::string here() {
+    const cpu_device::Block* const block = running();
+    return block == nullptr ? std::string()
+                            : block->thread_place(cpu_device::this_worker()->registers.running_thread);
+}
+
+std::string name_of(const Type& type) {
+    std::string name = type.name;
+    std::erase(name, '\'');
+    return name;
 }
 
 /// info: twice the logarithm of its bits, and 1 where it is signed. What is wider than a word is not looked
@@ -57,9 +73,26 @@ extern "C" void __ubsan_handle_out_of_bounds(const OutOfBounds* found, std::uint
         ++same->count;
         return;
     }
-    std::string array = found->array->name;
-    std::erase(array, '\'');
-    all().push_back({place.file, place.line, place.column, array, index_of(*found->index, index), here()});
+    all().push_back({place.file, place.line, place.column, name_of(*found->array),
+                     index_of(*found->index, index), here()});
+}
+
+// (Of arrays in shared and global memory the tracer knows more.)
+extern "C" void __ubsan_handle_type_mismatch_v1(const TypeMismatch* found, std::uintptr_t address) {
+    const cpu_device::Block* const block = running();
+    if (block == nullptr || address < reinterpret_cast<std::uintptr_t>(block->stacks().begin()) ||
+        address >= reinterpret_cast<std::uintptr_t>(block->stacks().end()))
+        return;
+    const std::scoped_lock lock(mutex);
+    const Place& place = found->place;
+    const auto same = std::find_if(all().begin(), all().end(), [&](const cpu_device::Overrun& o) {
+        return o.line == place.line && o.file == place.file;
+    });
+    if (same == all().end()) {
+        all().push_back({place.file, place.line, place.column, name_of(*found->type), {}, here()});
+    } else if (!same->index && same->column == place.column) {
+        ++same->count;
+    }
 }
 
 std::vector<cpu_device::Overrun> cpu_device::overruns() {

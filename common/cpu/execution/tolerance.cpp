@@ -18,6 +18,8 @@ Memory& memory() {
     return m;
 }
 
+bool in_step = false, least = false;
+
 }  // namespace
 
 void set_tolerant(bool tolerant) {
@@ -42,6 +44,22 @@ bool tolerates(gemm::FaultId id, const std::string& place, const std::string& te
         ++m.all[entry->second].count;
     }
     return true;
+}
+
+void set_lanes_in_step(bool on) {
+    in_step = on;
+}
+
+bool lanes_in_step() {
+    return in_step;
+}
+
+void set_least_aligned(bool on) {
+    least = on;
+}
+
+bool least_aligned() {
+    return least;
 }
 
 std::vector<Tolerated> tolerated() {

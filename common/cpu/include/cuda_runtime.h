@@ -126,8 +126,20 @@ __attribute__((const)) const uint3& block_idx();
 __attribute__((const)) const dim3& block_dim();
 __attribute__((const)) const dim3& grid_dim();
 
-/// The block's dynamic shared memory, 1024-byte aligned; what extern __shared__ T x[] becomes.
+/// The block's dynamic shared memory, 1024-byte aligned or more, or by no more than is declared
+/// (tolerance.hpp).
 void* dynamic_shared();
+/// The alignment is one that a kernel of the program declares of it; true.
+bool declare_dynamic_alignment(std::size_t bytes);
+template <class T>
+inline const bool kDynamicAlignment = declare_dynamic_alignment(alignof(T));
+/// The same, with the alignments of these types; what extern __shared__ T x[] becomes.
+template <class T, class... More>
+void* dynamic_shared() {
+    (void)kDynamicAlignment<T>;
+    ((void)kDynamicAlignment<More>, ...);
+    return dynamic_shared();
+}
 
 // cp.async, see common/ptx/cp_async.hpp. The destination holds NaN from the start of a copy to the wait that
 // ends it, so that a missing wait shows.

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "common/cpu/execution/block.hpp"
+#include "common/cpu/execution/tolerance.hpp"
 #include "common/cpu/trace/block_trace.hpp"
 #include "common/cpu/trace/places.hpp"
 #include "common/cpu/trace/session.hpp"
@@ -238,6 +240,7 @@ class Tracer final : public Observer {
 /// What is no local variable.
 [[gnu::noinline]] void record_outside(void* return_address, Address at, int width, std::uint8_t flags) {
     if (local.here.key == nullptr) return;
+    if (lanes_in_step()) running_block().step(return_address, reinterpret_cast<const void*>(at));
     if (local.here.leads_to(Requests::Key::access(return_address, width, flags), at, width) &&
         local.trace->follows(local.here, at, width, flags & kStore)) {
         return;

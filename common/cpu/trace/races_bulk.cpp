@@ -14,6 +14,8 @@ using AtMbarrier = Observer::AtMbarrier;
 void Races::use_clocks() {
     if (clocks_.on()) return;
     clocks_.turn_on(threads_, blocks_);
+    // What was before the last barrier is known to all, to who fences it, too.
+    if (blocks_ == 1) clocks_.all_met(Toucher{epoch_}.moment());
     bulk_words_.assign(state_.size(), {});
     bulk_copies_.clear();
     begun_.clear();
