@@ -17,7 +17,7 @@ import pytest
 from conftest import descriptors, drawn
 from plots_synthetic import STEPS, TWELVE, checkout, gpu_results, mixed_results, record, svg_texts, tuned_results
 
-from plots import data, ladders, outline, pictures, progression, prose, sweep, tables
+from plots import data, ladders, outline, own_kernel, pictures, progression, prose, sweep, tables
 from plots.data import RESULTS, TUNED
 from plots.figures import PUBLISHED
 from runner.core.descriptors import Descriptor
@@ -99,16 +99,20 @@ def chart_problems(root: Path, scratch: Path) -> list[str]:
     recorded, problems = load(root / RESULTS), []
     found = data.ladders(recorded, lessons(root))
     drawn = [(x, name, draw) for x in found for name, draw in ((x.progression, progression.draw), (x.sweep, sweep.draw))]
-    known = {name for _, name, _ in drawn} | {"roofline", ladders.NAME}
+    known = {name for _, name, _ in drawn} | {"roofline", ladders.NAME, own_kernel.NAME}
     for committed in sorted((root / "plots").glob("*.svg")):
         if committed.stem not in known:
             problems.append(f"plots/{committed.name} shows what {RESULTS} does not have; remove it")
     charts = {name: draw(recorded, scratch / name, ladder.lessons, ladder.variant)[1] for ladder, name, draw in drawn}
     charts[ladders.NAME] = ladders.draw(recorded, scratch / ladders.NAME, lessons(root))[1]
+    sources = dict.fromkeys(charts, RESULTS)
+    if example := data.own_kernel(root):
+        charts[own_kernel.NAME] = own_kernel.draw(example, root, scratch / own_kernel.NAME)[1]
+        sources[own_kernel.NAME] = data.OWN
     for name, fresh in charts.items():
         committed = root / "plots" / f"{name}.svg"
         if not committed.exists() or svg_texts(committed) != svg_texts(fresh):
-            problems.append(f"plots/{name}.svg is not what {RESULTS} gives; run python -m plots")
+            problems.append(f"plots/{name}.svg is not what {sources[name]} gives; run python -m plots")
     return problems
 
 
