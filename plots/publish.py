@@ -39,7 +39,7 @@ def publish(root: Path, described: Mapping[str, Descriptor]) -> list[Path]:
     """
     written = pictures.draw_all(root, described, root / "plots" / "pictures")
     if example := data.own_kernel(root):
-        written += own_kernel.draw(example, root, root / "plots" / "pictures" / own_kernel.NAME)
+        written += own_kernel.draw(example, root, root / "plots" / own_kernel.NAME)
     written += tables.update(root, "timeline", "outline", "counts")
     if (root / RESULTS).exists():
         results, order = load(root / RESULTS), lessons(root)

@@ -104,7 +104,7 @@ def own_kernel(found: Mapping) -> list[Path]:
     """The picture of what was found in the example of a kernel that is no lesson's."""
     from plots import own_kernel as picture
 
-    return picture.draw(found, ROOT, ROOT / "plots" / "pictures" / picture.NAME)
+    return picture.draw(found, ROOT, ROOT / "plots" / picture.NAME)
 
 
 def counts() -> list[Path]:

@@ -296,7 +296,7 @@ def test_no_line_begins_with_the_end_of_a_statement(browser: Browser, tmp_path: 
         "        sum += As[row_of_the_thread][k] * Bs[k_of_the_tile_in_shared_memory][column_of_it];"  # where both are read
     )
     with browser.visit(written(payload, tmp_path), width, 844) as visit:
-        visit.page.locator("#source .access").first.wait_for()
+        visit.page.locator("#source button.access").first.wait_for()
         assert visit.page.evaluate(_BEGINNING) == []
         visit.fits()
         visit.clean()

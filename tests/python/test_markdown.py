@@ -17,7 +17,7 @@ import pytest
 from conftest import descriptors, drawn
 from plots_synthetic import STEPS, TWELVE, checkout, gpu_results, mixed_results, record, svg_texts, tuned_results
 
-from plots import atlas, data, ladders, outline, pictures, progression, prose, sweep, tables
+from plots import atlas, data, ladders, outline, own_kernel, pictures, progression, prose, sweep, tables, variants
 from plots.data import RESULTS, TUNED
 from plots.figures import PUBLISHED
 from runner.core.atlas import VARIANTS
@@ -102,8 +102,9 @@ def chart_problems(root: Path, scratch: Path) -> list[str]:
     recorded, problems = load(root / RESULTS), []
     found = data.ladders(recorded, lessons(root))
     drawn = [(x, name, draw) for x in found for name, draw in ((x.progression, progression.draw), (x.sweep, sweep.draw))]
-    known = {name for _, name, _ in drawn} | {"roofline", ladders.NAME}
+    known = {name for _, name, _ in drawn} | {"roofline", ladders.NAME, own_kernel.NAME}
     known |= {atlas.name(variant) for variant in VARIANTS if data.atlas(root, variant)}
+    known |= {data.VARIANTS} if data.several(recorded, lessons(root)) else set()
     for committed in sorted((root / "plots").glob("*.svg")):
         if committed.stem not in known:
             problems.append(f"plots/{committed.name} shows what {RESULTS} does not have; remove it")
@@ -112,10 +113,16 @@ def chart_problems(root: Path, scratch: Path) -> list[str]:
         if atlas_of := data.atlas(root, variant):
             charts[atlas.name(variant)] = atlas.draw(atlas_of, scratch / atlas.name(variant))[1]
     charts[ladders.NAME] = ladders.draw(recorded, scratch / ladders.NAME, lessons(root))[1]
+    if data.VARIANTS in known:
+        charts[data.VARIANTS] = variants.draw(recorded, scratch / data.VARIANTS, lessons(root))[1]
+    sources = dict.fromkeys(charts, RESULTS)
+    if example := data.own_kernel(root):
+        charts[own_kernel.NAME] = own_kernel.draw(example, root, scratch / own_kernel.NAME)[1]
+        sources[own_kernel.NAME] = data.OWN
     for name, fresh in charts.items():
         committed = root / "plots" / f"{name}.svg"
         if not committed.exists() or svg_texts(committed) != svg_texts(fresh):
-            problems.append(f"plots/{name}.svg is not what {RESULTS} gives; run python -m plots")
+            problems.append(f"plots/{name}.svg is not what {sources[name]} gives; run python -m plots")
     return problems
 
 

@@ -56,19 +56,6 @@ export const row = (...cells) => el("tr", {}, cells.map((cell) => el("td", {}, c
 export const button = (words, act, attributes = {}) => el("button", { type: "button", ...attributes, onclick: act }, words);
 
 /**
- * A button amid words, which breaks as they do: a <button> is a box.
- * @param {Child} words @param {() => void} act @param {Attributes} [attributes]
- */
-export const wordsButton = (words, act, attributes = {}) => el("span", {
-  role: "button", tabindex: 0, ...attributes, onclick: act,
-  onkeydown: (/** @type {Event} */ event) => {
-    if (!(event instanceof KeyboardEvent) || (event.key !== "Enter" && event.key !== " ")) return;
-    event.preventDefault();
-    act();
-  },
-}, words);
-
-/**
  * What the page's colours are now, by the names of style.css.
  * @typedef {"paper" | "ink" | "grey" | "strong" | "on-strong" | "mid" | "on-mid" | "light" | "pale" | "mark" | "bad" |
  *   "t-product" | "t-copy" | "t-store" | "t-load" | "t-shared" | "t-wait" | "t-on-dark" | "t-on-light"} Colour

@@ -3,7 +3,7 @@
 import { inUnits, means, ratio, ratioWords } from "explorer/access";
 import { line as chooseLine } from "explorer/choosing";
 import { expressions, lineOf, pieces, tokens } from "explorer/code";
-import { button, el, wordsButton } from "explorer/dom";
+import { button, el } from "explorer/dom";
 
 /** @param {gemm.Line} line @returns {string} load of A: 32 sectors a request, ideal 4 */
 function cost(line) {
@@ -25,12 +25,12 @@ function margin(data, entries) {
 export function mount(element, data, state) {
   /** @type {Map<string, HTMLLIElement>} */
   const rows = new Map();
-  /** @type {HTMLElement[]} */
+  /** @type {HTMLButtonElement[]} */
   const buttons = [];
   /** @param {string} words @param {number} entry @param {string} [look] */
   const access = (words, entry, look = "") => {
     const far = (ratio(data.lines[entry]) ?? 0) >= 1.5;
-    const made = wordsButton(words, () => state.set(chooseLine(data, state.selection, entry)), {
+    const made = button(words, () => state.set(chooseLine(data, state.selection, entry)), {
       class: `access ${far ? "far" : ""} ${look}`, "data-entry": entry, "aria-pressed": "false", title: cost(data.lines[entry]),
     });
     buttons.push(made);
@@ -71,7 +71,10 @@ export function mount(element, data, state) {
         const made = access("", entry);
         for (; at < all.length && all[at].entry === entry; at++) made.append(shown(all[at]));
         at -= 1;
-        code.push(made);
+        const next = all[at + 1];
+        const end = next?.entry === null ? /^[;,)\]]{1,3}/.exec(next.text)?.[0] ?? "" : ""; // which must not begin a line of its own
+        if (end) next.text = next.text.slice(end.length);
+        code.push(end ? el("span", { class: "held" }, made, end) : made);
       }
       for (const entry of others) code.push(document.createTextNode(" "), access(`${data.lines[entry].op} ${data.lines[entry].array}`, entry, "beside"));
       const indent = line.length - text.length;
