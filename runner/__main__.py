@@ -172,7 +172,7 @@ def run_command(
     include: Optional[str] = _INCLUDE,
     define: Optional[str] = _DEFINE,
 ) -> int:
-    """Run one lesson, or my.cu: its verdict, its time, and a lesson's use of an SM."""
+    """Run one lesson, or my.cu: its verdict and its time."""
     known = (call, sums, multiples, sizes, beta_reads_c, include, define)
     if _foreign(name):
         from runner.inspect import inspection
@@ -427,7 +427,7 @@ def sass_command(
     include: Optional[str] = _INCLUDE,
     define: Optional[str] = _DEFINE,
 ) -> int:
-    """Count the machine instructions in a kernel's main loop, also of my.cu."""
+    """Count the instructions in a kernel's main loop, also of my.cu."""
     from runner.inspect import sass as machine_code
     from runner.learn import course
 
@@ -481,7 +481,7 @@ def timeline_command(
     include: Optional[str] = _INCLUDE,
     define: Optional[str] = _DEFINE,
 ) -> int:
-    """Show what a block's warps do and what they wait for, also in my.cu."""
+    """Show what a block's warps do and wait for, also in my.cu."""
     from runner import drawing
     from runner.measure import timeline
 

@@ -20,7 +20,6 @@ from runner.inspect.own import (
     Options,
     completed,
     descriptor_of,
-    few_digits,
     multiples_of,
     sizes_of,
     source_of,
@@ -28,6 +27,7 @@ from runner.inspect.own import (
     traced_own,
 )
 from runner.inspect.own_compiler import Compiler
+from runner.inspect.own_formal import few_digits
 from runner.measure import chart
 
 _SIZE = 4096  # M = N = K on a GPU, or the next multiples
@@ -122,6 +122,11 @@ def shape_of(given: Options, options: Options, request: Request, asked: bool) ->
 def _timed(device: doctor.Device, file: Path, given: Options, request: Request, asked: bool, as_json: bool) -> int:
     """On a GPU. Exit status 0: the kernel is right there; 1 otherwise."""
     options = completed(file, given)
+    for kept in ("lda", "ldb", "ldc"):
+        if getattr(options, kept) is not None:
+            raise UserError(
+                f"{file.stem}.gemm.toml keeps {kept}, and pitches are for the CPU device alone here; add GEMM_DEVICE=cpu."
+            )
     request = shape_of(given, options, request, asked)
     seed = next((one for one in request.options if one.startswith("--seed=")), f"--seed={secrets.randbelow(10**9)}")
     sizes = f"{request.m}x{request.n}x{request.k}"

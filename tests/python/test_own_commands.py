@@ -97,7 +97,7 @@ def test_a_kernel_is_measured_beside_lessons(tmp_path: Path) -> None:
             folder = tmp_path / name
             folder.mkdir()
             made, variant, _ = own.program(CPU, file, Options(call=CALL), folder, ["02_coalesced", "03_smem"])
-            results[name], _ = chart.measured(made, "33x47x20", "", ["--variant", variant, "--seed=1"])
+            results[name], _ = chart.measured(made, "33x47x20", ["--variant", variant, "--seed=1"])
     assert [run["lesson"] for run in results["right"]["runs"]] == ["02_coalesced", "03_smem", "right.cu"]
     assert [run["lesson"] for run in results["wrong"]["failed"]] == ["wrong.cu"]
 
