@@ -70,7 +70,8 @@ TEST_CASE("gemm_inspect: its JSON") {
         REQUIRE(r.status == 0);
         const Json json = Json::parse(r.out);
         CHECK(keys_of(json) ==
-              "alpha barriers_per_thread batch before beta blocks error findings k kernel lesson like lines "
+              "alpha barriers_per_thread batch before beta blocks error findings groups k kernel lesson like "
+              "lines "
               "m n "
               "owners schema seconds seed threads_per_block totals traced_blocks variant verdict wgmma");
         CHECK(json.at("schema") == 1);
