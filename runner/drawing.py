@@ -38,7 +38,7 @@ def _of_gpu(results: Results, target: Path) -> list[Path]:
         squares = {square for run, square in timed if run["variant"] == ladder.variant and run["lesson"] in ladder.lessons}
         what = ladder.lessons, ladder.variant
         files += progression.draw(results, target / ladder.progression, *what) if 4096 in squares else []
-        files += sweep.draw(results, target / ladder.sweep, *what) if squares else []
+        files += sweep.draw(results, target / ladder.sweep, *what) if len(squares) > 1 else []
     files += variants.draw(results, target / data.VARIANTS) if data.several(results) else []
     if all(square != 4096 for _, square in timed):
         say("No progression chart: it shows 4096×4096×4096, which was not timed.")

@@ -10,6 +10,7 @@ from conftest import drawn
 from plots_synthetic import STEPS, TWELVE, cpu_results, gpu_results, mixed_results, several_results, svg_texts
 
 from plots import data, ladders, progression, sweep, variants, verification
+from runner import drawing
 from runner.core.results import UserError
 
 pytestmark = pytest.mark.usefixtures("labels_alone")
@@ -150,6 +151,14 @@ def test_untimed_results_are_one_sentence_and_no_file(draw, tmp_path: Path) -> N
     with pytest.raises(UserError, match=r"no timed run.*\.$"):
         draw(cpu_results(), tmp_path / "chart", TWELVE)
     assert not list(tmp_path.iterdir())
+
+
+def test_one_size_is_measured_without_a_sweep(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    one = gpu_results(sizes=(4096,))
+    monkeypatch.setattr(drawing, "ROOT", tmp_path)
+    monkeypatch.setattr(drawing, "lessons", lambda: TWELVE)
+    files = drawing.charts(one, published=False)
+    assert files and not any("sweep" in path.name for path in files)
 
 
 def test_sweep_needs_two_sizes(tmp_path: Path) -> None:
