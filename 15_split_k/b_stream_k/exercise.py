@@ -11,7 +11,7 @@ EXERCISE = Exercise(
     gaps={
         "leave": Gap(
             "raise this block's flag: put partials.launch into partials.flags[blockIdx.x]. Whoever reads it there must find all "
-            "sums of all threads of this block in the workspace.",
+            "sums of all threads of this block in the workspace. gemm::ptx::store_release() is the store to use.",
             "if (threadIdx.x == 0) partials.flags[blockIdx.x] = partials.launch;",
         ),
         "fetch": Gap(
@@ -38,7 +38,7 @@ EXERCISE = Exercise(
 )
 
 HUNT = Hunt(
-    task="this kernel is right wherever a C tile has two parts at most. Find out what it reads too early.",
+    task="this kernel is right as long as no C tile has more than two parts. Find out what it reads too early.",
     bug={
         "block = first; block < blockIdx.x; ++block) {\n                while": "block = blockIdx.x - 1; block < blockIdx.x; "
         "++block) {\n                while",
@@ -61,7 +61,7 @@ def k_tiles_of_a_share(q: Quiz) -> Question:
     answer = ceil_div(tiles * k_tiles, sms)
     return Question(
         f"{tiles} C tiles of {k_tiles} k-tiles are cut into equal shares for {sms} SMs. Where they can't be equal, the first "
-        "have one k-tile more. How many k-tiles has the first share?",
+        "have one k-tile more. How many k-tiles does the first share have?",
         answer,
         "",
         f"{tiles}·{k_tiles} / {sms} = {grouped(tiles * k_tiles)} / {sms}, rounded up: {grouped(answer)}.",
@@ -85,8 +85,8 @@ def where_a_share_ends(q: Quiz) -> Question:
     worker = q.whole(2, 30)
     answer = share * (worker + 1) % k_tiles
     return Question(
-        f"Every C tile has {k_tiles} k-tiles, and every share {share}. How many k-tiles of the C tile in which it ends has the "
-        f"share of block {worker}, which is counted from 0? Say 0 if it ends where a C tile ends.",
+        f"Every C tile has {k_tiles} k-tiles, and every share {share}. Blocks are counted from 0. The share of block {worker} "
+        "ends in some C tile: how many of that C tile's k-tiles does it have? Say 0 if it ends where the C tile does.",
         answer,
         "",
         f"It ends after {worker + 1}·{share} = {grouped(share * (worker + 1))} k-tiles, and {grouped(share * (worker + 1))} mod "
@@ -99,8 +99,8 @@ def bytes_of_the_places(q: Quiz) -> Question:
     workers = q.whole(40, 132)
     answer = 4 * bm * bn * (workers - 1)
     return Question(
-        f"{workers} blocks share C tiles of {bm}×{bn}. Each but the last has a place for the sums of one, in FP32. How many "
-        "bytes are these?",
+        f"{workers} blocks share C tiles of {bm}×{bn}. Each but the last has a place for the sums of one C tile, in FP32. How "
+        "many bytes do these places take?",
         answer,
         "bytes",
         f"{workers - 1}·{bm}·{bn}·4 = {grouped(answer)}.",
@@ -114,7 +114,8 @@ def steps_of_a_launch(q: Quiz) -> Question:
     answer = share + 2 * _PASS_STEPS + (waves - 1) * steps
     return Question(
         f"{waves * sms + rest} C tiles, {sms} SMs, K = {steps} in k-tiles of 8, and each C tile is in two parts at most. Leaving "
-        f"sums and fetching them costs {_PASS_STEPS} steps each. How many steps does the launch take by this lesson's formula?",
+        f"sums and fetching them costs {_PASS_STEPS} steps each. How many steps does the launch take by this lesson's formula, "
+        "if it uses shares?",
         answer,
         "steps",
         f"{sms + rest} C tiles are shared: {sms + rest}·{steps // 8} / {sms}, rounded up, are {share // 8} k-tiles, "

@@ -33,8 +33,8 @@ using Small = gemm::fma::Shape<64, 64, 16, 32, 32, 4, 8, 4>;
 // adds 128 products a cycle, and its share of DRAM is about 16 bytes: 4 bytes of a sum take as long as 32
 // steps.
 constexpr int PASS_STEPS = 32;
-// How long a step takes where an SM computes one C tile of this size: 14a's, recorded on an H200 at 2048³ and
-// 512³, in units of 10 ns.
+// How long a step takes where an SM computes one C tile of this size, in units of 10 ns: 14a's, recorded on
+// an H200, at 2048³, and what 512³ takes longer than 256³.
 template <class S>
 constexpr int STEP_TIME = S::BM == Large::BM ? 16 : 3;
 

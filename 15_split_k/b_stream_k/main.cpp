@@ -1,4 +1,4 @@
-// Makes lesson 15b a program of its own: build/<device>/bin/15b_split_k --help
+// Makes lesson 15b a program of its own: build/<device>/bin/15b_stream_k --help
 #include "common/program/harness.hpp"
 
 namespace lesson_15b {

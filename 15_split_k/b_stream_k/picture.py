@@ -29,12 +29,12 @@ def _pieces(sm: int) -> list[tuple[int, int, int]]:
 
 
 def picture(lesson: Descriptor) -> Figure:
-    """Where is the idle time gone, and who waits for whom?"""
+    """Where did the idle time go, and who waits for whom?"""
     names = [f"SM {sm}" for sm in range(_SMS)]
     whole, shared = 1.9, 4.55
-    figure, axes = canvas(shared + _SMS * LANE + 2.6)
+    figure, axes = canvas(shared + _SMS * LANE + 1.4)
     axes.text(_LEFT - 0.7, 0.45, f"{lesson.number}: four C tiles of six k-tiles, on three SMs", fontsize=TITLE, fontweight="bold")
-    axes.text(_LEFT - 0.7, 0.87, "Time goes to the right. “1: 0–5” are k-tiles 0 to 5 of C tile 1.", fontsize=TEXT)
+    axes.text(_LEFT - 0.7, 0.87, "Time goes to the right. “1: 0–5” means k-tiles 0 to 5 of C tile 1.", fontsize=TEXT)
 
     axes.text(_LEFT, whole - 0.2, "a block for each C tile", fontsize=TEXT, fontweight="bold")
     lanes(axes, _LEFT, _RIGHT, whole, names)
@@ -68,7 +68,6 @@ def picture(lesson: Descriptor) -> Figure:
                 x += _COST
 
     below = shared + _SMS * LANE + 0.35
-    legend(axes, _LEFT, below, [(shade, f"C tile {tile}") for tile, shade in enumerate(_SHADES)])
-    legend(axes, _LEFT + 2.2, below, [(INK, "sums to the workspace, or from it")])
-    axes.text(_LEFT + 2.65, below + 0.55, "(wider than to scale)", va="center", fontsize=TEXT)
+    legend(axes, _LEFT, below, [(INK, "sums to the workspace, or from it")])
+    axes.text(_LEFT + 0.45, below + 0.55, "(wider than to scale)", va="center", fontsize=TEXT)
     return figure
