@@ -259,7 +259,7 @@ gemm::Owner owner_in(const gemm::Problem& p, std::int64_t row, std::int64_t col,
             {static_cast<unsigned>(thread), 0, 0}};
 }
 
-/// Of several slices the block that finishes last writes: this names the block of the last slice.
+/// Of several slices the block that finishes last writes: this names the last slice's, if there is room.
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     const int sms = multiprocessors();
     return is_large(p, sms) ? owner_in<Large>(p, row, col, sms) : owner_in<Small>(p, row, col, sms);

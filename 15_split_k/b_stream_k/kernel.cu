@@ -48,8 +48,8 @@ struct Partials {
 /// Puts the pieces of C tiles together. S: the Shape. Scheduler: a PieceScheduler.
 ///
 /// A block waits for blocks with lower numbers, and only for the first piece of each, before which they wait
-/// for nobody. Where C tiles are shared there are no more blocks than SMs: all are resident, so a wait ends
-/// whichever block starts first.
+/// for nobody. Where C tiles are shared there are no more blocks than SMs: unless another kernel that waits
+/// has SMs, too, all get their turn, and a wait ends whichever block starts first.
 template <class S, class Scheduler>
 struct FixUp {
     using Sums = float[S::TM][S::TN];
@@ -223,8 +223,8 @@ bool is_large(const gemm::Problem& p, unsigned sms) {
            STEP_TIME<Small> * divide<Small>(size_of<Small>(p), sms).steps;
 }
 
-/// What a problem needs before its launch. Launches with one of them must not overlap: they share a
-/// workspace.
+/// What a problem needs before its launch. Launches with one of them must not overlap, since they share a
+/// workspace; nor should those with two, which could wait for each other's SMs.
 struct Prepared {
     bool large = false;
     Division division = {};
@@ -292,6 +292,7 @@ gemm::Owner owner_in(const gemm::Problem& p, std::int64_t row, std::int64_t col,
             {static_cast<unsigned>(thread), 0, 0}};
 }
 
+/// As divided where there is room for a workspace.
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     const unsigned sms = multiprocessors();
     return is_large(p, sms) ? owner_in<Large>(p, row, col, sms) : owner_in<Small>(p, row, col, sms);
