@@ -147,10 +147,11 @@ def _sweep(results: Results, order: Sequence[str], variant: str) -> list[str]:
         columns.append([str(size), *ratios, cublas, data.calls(runs.values())])
     lines: list[str] = []
     for piece in _pieces(columns, NARROW):
-        header, *rows = zip(["M = N = K", *names, "cuBLAS, TFLOP/s", "its fastest call"], *piece, strict=True)
+        header, *rows = zip(["M = N = K", *names, "cuBLAS, TFLOP/s", "cuBLAS's fastest call"], *piece, strict=True)
         lines += [*_table(header, rows), ""]
     what = (
-        "Ratio to cuBLAS in the same run; last rows: cuBLAS's own rate, and which call won: GemmEx, or a heuristic of cuBLASLt."
+        "Ratio to cuBLAS in the same run; last rows: cuBLAS's own rate, and which of its calls won: cublasGemmEx, "
+        "or Lt with the number of cuBLASLt's proposal."
     )
     return [*lines, _caption(results, data.timed(results, variant), what, variant=variant)]
 
@@ -173,7 +174,7 @@ def _variants(results: Results, order: Sequence[str]) -> list[str]:
     return [
         f'<img width="640" src="{data.VARIANTS}.png" alt="{alt}">',
         "",
-        *_table(["lesson, variant", "TFLOP/s", "ratio to cuBLAS", "cuBLAS, TFLOP/s", "its fastest call"], rows),
+        *_table(["lesson, variant", "TFLOP/s", "ratio to cuBLAS", "cuBLAS, TFLOP/s", "cuBLAS's fastest call"], rows),
         "",
         f"{what} {', '.join(where)}. Reproduce with `./gemm chart`.",
     ]
@@ -630,7 +631,7 @@ def render_atlas(variant: str, results: RecordedAtlas | None) -> str:
         [name, str(group.shapes), *map(data.ratio, (group.mean, group.least["ratio"])), data.shape(group.least), str(group.slow)]
         for name, group in recorded_atlas.groups(results["runs"]).items()
     ]
-    header = ["shapes", "of them", "geometric mean", "least", "M×N×K of the least", f"below {recorded_atlas.SLOW}"]
+    header = ["group", "shapes", "geometric mean", "lowest ratio", "at M×N×K", f"below {recorded_atlas.SLOW}"]
     words = f"{what}: the ratio of {results['lesson']} to cuBLAS over M and N, a panel for each range of K"
     caption = _caption(results, results["runs"], f"{results['lesson']}, {len(results['runs'])} shapes.", "atlas", variant)
     picture = f'<img width="640" src="{atlas.name(variant)}.png" alt="{words}">'

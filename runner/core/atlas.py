@@ -53,7 +53,8 @@ class Group(NamedTuple):
 
 def group_of(run: Run) -> str:
     """Tiny where cuBLAS takes less than TINY_MS; else aligned where every row of A, B and C begins at a multiple of 16 bytes,
-    and odd where one does not: there cuBLAS itself is several times slower, which is not to flatter the mean of the others."""
+    and odd where one does not: in BF16, cuBLAS itself is several times slower there, which is not to flatter the mean of the
+    others."""
     if run["baseline_ms_median"] < TINY_MS:
         return "tiny"
     return "odd" if any(pitch * _BYTES[run["variant"]] % _ALIGNED for pitch in (run["k"], run["n"])) else "aligned"

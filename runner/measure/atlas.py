@@ -130,8 +130,8 @@ def _read(*files: Path) -> Results | None:
 
 
 def _measure(program: Path, found: _Found, folder: Path) -> str:
-    """Measures what is left, until nothing is, also behind a kernel that hangs or takes the device down. Returns why the lesson
-    does not run here; empty where it does. What is measured is in `found`, however this ends."""
+    """Measures what is left, until nothing is, even after a kernel that hangs or takes the device down. Returns why the
+    lesson does not run here; empty where it does. What is measured is in `found`, however this ends."""
     output, so_far = folder / "results.json", folder / "so-far.json"
     asked = ["--brief", "--rounds", str(_ROUNDS), "--lessons", found.lesson, "--dtype", found.variant, "--seed", str(found.seed)]
     ended = 0
@@ -155,11 +155,13 @@ def _measure(program: Path, found: _Found, folder: Path) -> str:
             found.failed.append(lost)
             ended += 1
             if ended == _MOST_LOST:
-                raise UserError(f"{found.lesson} hung or took the device down at {ended} shapes: {lost['failure']}")
+                raise UserError(
+                    f"{found.lesson} hung or took the device down at {ended} shapes, last with this: {lost['failure']}"
+                )
             continue
         process.require(done, "gemm_bench", (0, 1), "the shapes before it are kept")
         if len(found.left) == before:
-            raise UserError("gemm_bench measured none of the shapes that it was asked for; build it again.")
+            raise UserError("gemm_bench measured none of the shapes that it was asked to measure; build it again.")
     return ""
 
 
@@ -186,7 +188,7 @@ def _one_type(program: Path, candidates: Sequence[str], variant: str, shapes: di
                 raise _Unfinished(found, error) from error
         if not why:
             return found
-    raise UserError(f"Nothing was measured in {variant}: {why or 'no lesson of the library takes it.'}")
+    raise UserError(f"Nothing was measured for {variant}: {why or 'no lesson of the library takes it.'}")
 
 
 class _Unfinished(BaseException):
@@ -225,10 +227,10 @@ def _show(results: RecordedAtlas) -> None:
         [name, str(group.shapes), f"{group.mean:.3f}", f"{group.least['ratio']:.3f}", _text(_shape(group.least)), str(group.slow)]
         for name, group in recorded.groups(results["runs"]).items()
     ]
-    columns = ["shapes", "of them", "geometric mean", "least", "at M×N×K", f"below {recorded.SLOW}"]
-    tables.show(tables.grid(columns, rows, left=("shapes",)))
+    columns = ["group", "shapes", "geometric mean", "lowest", "at M×N×K", f"below {recorded.SLOW}"]
+    tables.show(tables.grid(columns, rows, left=("group",)))
     if slowest := recorded.slowest(results["runs"], _SLOWEST):
-        print(f"The slowest of those that take cuBLAS {1000 * recorded.TINY_MS:.0f} µs or longer:")
+        print(f"The lowest ratios, among shapes that take cuBLAS {1000 * recorded.TINY_MS:.0f} µs or longer:")
         rows = [
             [_text(_shape(run)), recorded.group_of(run), microseconds(run["ms_median"]), f"{run['tflops']:.3g}",
              f"{run['ratio']:.3f}", short_kernel(run["baseline_kernel"])]
@@ -270,7 +272,7 @@ def _kept(recording: Recording, unfinished: _Unfinished, shapes: Mapping[Shape, 
     done = found.shapes - len(found.left)
     if not found.runs:
         return "nothing was recorded"
-    recording.write(*_place(found), found.results(shapes), f"only {done} of {found.shapes} shapes are measured")
+    recording.write(*_place(found), found.results(shapes), f"only {done} of {found.shapes} shapes were measured")
     return f"{done} of {found.shapes} shapes are in {named([recording.file])[0]}"
 
 
@@ -284,7 +286,8 @@ def _drawn(results: RecordedAtlas, recording: Recording, draw: Draw) -> list[Pat
     try:
         return draw(results, recording.published)
     except Interrupted as stop:
-        raise Interrupted(stop.number, f"the results are in {named([recording.file])[0]}, the picture may be old") from None
+        written = named([recording.file])[0]
+        raise Interrupted(stop.number, f"the results are in {written}; the picture may be out of date") from None
 
 
 def _finish(found: _Found, recording: Recording, shapes: Mapping[Shape, str], draw: Draw, as_json: bool) -> dict:

@@ -147,7 +147,8 @@ def chart(record: bool, sizes: str | None, variant: str | None, batch: str | Non
     try:
         return _show(results, wanted, said, recording, as_json, draw)
     except Interrupted as stop:
-        raise Interrupted(stop.number, f"the results are in {named([recording.file])[0]}, the charts may be old") from None
+        written = named([recording.file])[0]
+        raise Interrupted(stop.number, f"the results are in {written}; the charts may be out of date") from None
 
 
 def _show(results: Results, sizes: str, said: list[str], recording: Recording, as_json: bool, draw: Draw) -> int:

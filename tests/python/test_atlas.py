@@ -206,7 +206,7 @@ def test_a_lesson_that_does_not_run_here_makes_room_for_the_one_before(gpu: Chec
     assert written(gpu)["lesson"] == "01_naive"
     does(gpu, skipped=["01_naive", "02_coalesced"])
     said = gpu.run("atlas", "--dtype", "fp32", "--set", "llm", status=2).stderr
-    assert said.endswith("gemm: Nothing was measured in fp32: 01_naive needs another GPU.\n")
+    assert said.endswith("gemm: Nothing was measured for fp32: 01_naive needs another GPU.\n")
 
 
 def test_what_has_no_ratio_is_said_and_the_others_are_kept(gpu: Checkout, approve: Approve) -> None:
@@ -257,7 +257,7 @@ def test_a_crash_keeps_what_is_measured(gpu: Checkout, approve: Approve) -> None
 def test_a_lesson_that_never_ends_is_given_up(gpu: Checkout) -> None:
     does(gpu, **{f"{m}x4096x4096": "lost" for m in (1, 16, 64, 128, 256, 1024)})
     said = gpu.run("atlas", "--dtype", "fp32", status=2).stderr
-    assert said.endswith("02_coalesced hung or took the device down at 5 shapes: It did not end.\n")
+    assert said.endswith("02_coalesced hung or took the device down at 5 shapes, last with this: It did not end.\n")
     assert "Nothing was recorded." in said
     assert len(asked(gpu)) == 5
 
