@@ -34,8 +34,8 @@ app = typer.Typer(
 LESSONS = typer.Argument(None, metavar="LESSON", help="Number or name of a lesson: 05 or 01_naive.")
 LESSON = typer.Argument(..., metavar="LESSON", help="Number or name of a lesson: 05 or 01_naive.")
 HUNT = typer.Option(False, "--hunt", help="Use the lesson's bug hunt instead of its exercise.")
-BATCH = typer.Option(None, help="How many problems, of a variant that is a batch (3, or 4 that are grouped).")
-GROUPS = typer.Option(None, help="Of a grouped batch: MxNxK of each problem, 100x77x51,1x1x1.")
+BATCH = typer.Option(None, help="Number of problems in a batch (by default 3, or 4 if grouped).")
+GROUPS = typer.Option(None, help="MxNxK of each problem in a grouped batch: 100x77x51,1x1x1.")
 VARIANT = typer.Option(None, help="Types and layout that the lesson offers: bf16, bf16.nt; by default its first.")
 DTYPE = typer.Option(None, help="Short for one type for A, B and C: fp32, bf16 or fp16.")
 MINE = typer.Option(False, "--mine", help="Use your file in exercises/ instead of the lesson's kernel.")
@@ -58,7 +58,7 @@ def recorded(kind: str) -> Any:
 def chart_command(
     record: bool = typer.Option(False, "--record", help="Write plots/results/<gpu>.json (on a GPU, from committed sources)."),
     sizes: Optional[str] = typer.Option(None, help="Such as 4096,1000x77x513: M x N x K; 4096 means M = N = K = 4096."),
-    variant: Optional[str] = typer.Option(None, help="Instead of each lesson's first: bf16, and only lessons that take it."),
+    variant: Optional[str] = typer.Option(None, help="Only this variant, such as bf16, and only lessons that take it."),
     batch: Optional[str] = BATCH,
     as_json: bool = JSON,
 ) -> int:
@@ -109,8 +109,8 @@ def _refuse_own(options: Sequence[object]) -> None:
     """A UserError where options are given that are of a file of one's own."""
     if any(option is not None for option in options):
         raise UserError(
-            "--call, --sums, --multiples, --sizes, --beta-reads-c, --include and --define are of a file of your own, my.cu; "
-            "so is --variant of sass and timeline."
+            "--call, --sums, --multiples, --sizes, --beta-reads-c, --include and --define are for a file of your own, "
+            "such as my.cu; so is --variant in sass and timeline."
         )
 
 
@@ -118,21 +118,21 @@ def _refuse_for_own(name: str, options: Mapping[str, object]) -> None:
     """A UserError where options of lessons are given with a file of one's own."""
     for option, value in options.items():
         if value not in (None, False):
-            raise UserError(f"{option} is of lessons, not of {name}.")
+            raise UserError(f"{option} is for lessons, not for {name}.")
 
 
-# Of a file of one's own
-_CALL = typer.Option(None, help="Of a file of your own, my.cu: its launch, 'k<<<grid, block>>>(…)'.")
+# For a file of one's own
+_CALL = typer.Option(None, help="For a file of your own, my.cu: its launch, 'k<<<grid, block>>>(…)'.")
 _LDA = typer.Option(None, help="Elements between A's rows as it is stored; by default no padding.")
 _LDB = typer.Option(None, help="The same of B.")
 _LDC = typer.Option(None, help="The same of C.")
-_OWN_VARIANT = typer.Option(None, "--variant", help="Of my.cu: types and layout, bf16.nt.")
-_SUMS = typer.Option(None, help="Of my.cu: it may round as fp16 sums or tf32 products do.")
-_MULTIPLES = typer.Option(None, help="Of my.cu: what its sizes must be, M:128,N:128,K:16.")
-_SIZES = typer.Option(None, help="Of my.cu: M, N and K, 256x128x64.")
-_BETA_READS_C = typer.Option(None, "--beta-reads-c", help="Of my.cu: it reads C where beta is 0, too.")
-_INCLUDE = typer.Option(None, "--include", "-I", help="Of my.cu: folders of its headers, a,b.")
-_DEFINE = typer.Option(None, "--define", "-D", help="Of my.cu: what the compiler defines, NAME=1,OTHER.")
+_OWN_VARIANT = typer.Option(None, "--variant", help="For my.cu: types and layout, bf16.nt.")
+_SUMS = typer.Option(None, help="For my.cu: it may round as fp16 sums or tf32 products do.")
+_MULTIPLES = typer.Option(None, help="For my.cu: what its sizes must be, M:128,N:128,K:16.")
+_SIZES = typer.Option(None, help="For my.cu: M, N and K, 256x128x64.")
+_BETA_READS_C = typer.Option(None, "--beta-reads-c", help="For my.cu: it reads C where beta is 0, too.")
+_INCLUDE = typer.Option(None, "--include", "-I", help="For my.cu: folders of its headers, a,b.")
+_DEFINE = typer.Option(None, "--define", "-D", help="For my.cu: what the compiler defines, NAME=1,OTHER.")
 
 
 @app.command("run")
@@ -427,7 +427,7 @@ def sass_command(
     include: Optional[str] = _INCLUDE,
     define: Optional[str] = _DEFINE,
 ) -> int:
-    """Count the instructions in a kernel's main loop, also of my.cu."""
+    """Count the instructions in a lesson's or my.cu's main loop."""
     from runner.inspect import sass as machine_code
     from runner.learn import course
 
@@ -481,7 +481,7 @@ def timeline_command(
     include: Optional[str] = _INCLUDE,
     define: Optional[str] = _DEFINE,
 ) -> int:
-    """Show what a block's warps do and wait for, also in my.cu."""
+    """Show what the warps of a lesson or my.cu do and wait for."""
     from runner import drawing
     from runner.measure import timeline
 
@@ -516,12 +516,14 @@ def autotune_command(
 def atlas_command(
     dtype: Optional[str] = typer.Option(None, help="fp32 or bf16; by default both, one after the other."),
     chosen: Optional[str] = typer.Option(None, "--set", help="llm (40 shapes) or random (200); by default both."),
-    name: Optional[str] = typer.Option(None, "--lesson", metavar="LESSON", help="By default the course's fastest of the type."),
+    name: Optional[str] = typer.Option(
+        None, "--lesson", metavar="LESSON", help="Lesson to compare; by default the fastest of the type."
+    ),
     record: bool = typer.Option(False, "--record", help="Write plots/results/<gpu>-atlas-<type>.json (both sets)."),
     shapes: bool = typer.Option(False, "--shapes", help="Print the shapes and measure nothing."),
     as_json: bool = JSON,
 ) -> int:
-    """Compare a lesson with cuBLAS at 240 shapes, and draw that."""
+    """Compare a lesson with cuBLAS at 240 shapes; draw a chart."""
     from runner import drawing
     from runner.measure import atlas
 

@@ -27,7 +27,7 @@ Shape BatchOptions::of(Shape s, const Shape& usual) const {
     for (std::int64_t Shape::*size : {&Shape::M, &Shape::N, &Shape::K}) {
         if (s.*size == usual.*size || s.*size == found.*size) continue;
         throw Error(
-            "--groups says which sizes the problems have; leave --m, --n and --k out, or give the "
+            "--groups gives the sizes of each problem; leave --m, --n and --k out, or give the "
             "largest.");
     }
     return found;

@@ -377,7 +377,7 @@ def parse(
     if groups is not None:
         options.append(f"--groups={lesson.groups(groups)}")
         if {"m", "n", "k"} & checked.keys():
-            raise UserError("--groups says which sizes the problems have; leave --m, --n and --k out.")
+            raise UserError("--groups gives the sizes of each problem; leave --m, --n and --k out.")
         largest = map(max, zip(*(map(int, group.split("x")) for group in groups.split(",")), strict=True))
         checked |= {key: str(most) for key, most in zip("mnk", largest, strict=True)}
     options += [f"--{key}={lesson.number('--' + key, text)}" for key, text in scalars.items() if text is not None]

@@ -135,7 +135,7 @@ def _kept(file: Path) -> Options:
     for key, value in read.items():
         if key not in known or type(value) is not _NOT_TEXTS.get(key, str):
             raise UserError(
-                f"{kept}: {key} must be one of {', '.join(sorted(known))}, each a text "
+                f"{kept}: {key} is not one of {', '.join(sorted(known))}, or has the wrong type. Each is a string "
                 "(beta_reads_c: true or false; lda, ldb, ldc: whole numbers)."
             )
     if "include" in read:
@@ -379,8 +379,8 @@ def verdict_of(found: Trace, request: Request, options: Options) -> tuple[str, b
     """A sentence, and whether the kernel keeps what it promises."""
     clean = not found["findings"] and not found["error"] and not found.get("overruns")
     verdict = found["verdict"]
-    formal = "; but it does what the manuals leave undefined" if found.get("undefined") else ""
-    behind = formal if clean else "; but see what was found"
+    formal = "does what the manuals leave undefined" if found.get("undefined") else ""
+    behind = (f", but it {formal}" if formal else "") if clean else ", but see what was found"
     if verdict is None:
         return ("Not verified: blocks are missing." if clean else "No result: see what was found."), clean
     if verdict["passed"]:
@@ -389,7 +389,8 @@ def verdict_of(found: Trace, request: Request, options: Options) -> tuple[str, b
         why = {"fp16": "its sums are of FP16", "tf32": "its products are of TF32"}.get(options.sums or "")
         guessed = why or "as sums of FP16 or products of TF32 would make it; --sums fp16 or tf32 takes it as right"
         return f"Right to few digits at {request.shape}, {guessed}{behind}.", clean and why is not None
-    return f"Wrong at {request.shape}{formal if clean else '; see what was found'}.", False
+    besides = (f", and it {formal}" if formal else "") if clean else "; see what was found"
+    return f"Wrong at {request.shape}{besides}.", False
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def example() -> dict:
 def record(files: Sequence[str], draw: Callable[[Mapping], list[Path]]) -> int:
     """Writes what is found in the example, and its picture. Exit status 0; a UserError where other files are named."""
     if list(files) != [_EXAMPLE]:
-        raise UserError(f"Of kernels that are no lesson's --record records {_EXAMPLE} alone, which README.md shows.")
+        raise UserError(f"Of files that are not lessons, --record takes only {_EXAMPLE}, the example in README.md.")
     found = example()
     write_atomically(ROOT / RECORDED, json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     print(f"Written: {', '.join(str(path.relative_to(ROOT)) for path in (ROOT / RECORDED, *draw(found)))}.")

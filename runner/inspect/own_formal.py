@@ -13,8 +13,8 @@ _WARP = 32
 # What is found where a lane comes before the others of its warp to what they are to write.
 _OF_LANES = ("race", "uninitialised_read", "copy_in_flight")
 _IN_STEP = (
-    "Both are lanes of one warp, and it is right where the lanes go through the code together, as those of GPUs of today do; "
-    "only __syncwarp() promises it"
+    "The result is right if the lanes of a warp execute the code in step, as they do on today's GPUs; "
+    "only __syncwarp() guarantees that"
 )
 
 
@@ -71,8 +71,8 @@ def _least_aligned(found: Trace) -> str:
     problems = [one["text"].rstrip(".") for one in (found["error"], *found["findings"]) if one]
     problem = problems[0] if problems else "its result is wrong"
     return (
-        "Dynamic shared memory may begin at any multiple of 16, or of what its declaration says (__align__, alignas), and the "
-        f"kernel needs more: where it begins at no larger multiple, {problem}"
+        "Dynamic shared memory may begin at any multiple of 16, or of what its declaration says (__align__, alignas), but this "
+        f"kernel needs a larger alignment. Without it: {problem}"
     )
 
 

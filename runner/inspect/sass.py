@@ -260,7 +260,8 @@ def sass_own(file: Path, given: Options, arch: str | None, kernel: str | None, c
         made = disassembly.disassemble(source, str(file), wanted, flags)
     for sentence in said if not as_json else ():
         print(sentence)
-    return _show(file.name, str(file), wanted, made, kernel, code, as_json, "; a template is compiled where --call launches it")
+    hint = " (a template is compiled only where --call launches it)"
+    return _show(file.name, str(file), wanted, made, kernel, code, as_json, hint)
 
 
 def _show(

@@ -48,7 +48,7 @@ def _verified(file: Path, options: Options, request: Request, asked: bool, as_js
             print(problem)
     for line in told_besides(traced.trace):
         print(line)
-    print(f"Not timed: the CPU device has no times. ./gemm inspect {file} shows what each line does to memory.")
+    print("Not timed: the CPU device measures no times. ./gemm inspect with the same options shows each line's memory traffic.")
     return int(not traced.right)
 
 
@@ -69,14 +69,15 @@ def _objects(device: doctor.Device, tools: dict, file: Path, options: Options, f
         _compile([*tools["kernel"], *flags, *more, "-o", own, "-c", written], str(file))
         maps = own_nvcc.MAKES_MAPS
     lesson.write_text(maps + descriptor_of(file, options, variant), encoding="utf-8")
-    _compile([*tools["kernel"], *flags, "-o", made, "-c", lesson], "the descriptor")
+    _compile([*tools["kernel"], *flags, "-o", made, "-c", lesson], "The descriptor", "the descriptor")
     a, b, c, layout = variant
     types = a if a == b == c else f"{a}_{c}" if a == b else f"{a}_{b}_{c}"
     return [own, made], types if layout == "nn" else f"{types}.{layout}", said
 
 
-def _compile(command: Sequence[str | Path], what: str) -> None:
-    done = process.stream(command, f"Compiling {what}", process.unseen)
+def _compile(command: Sequence[str | Path], what: str, in_progress: str | None = None) -> None:
+    """what: as it begins a sentence; in_progress: as it goes on in one, where that differs."""
+    done = process.stream(command, f"Compiling {in_progress or what}", process.unseen)
     if done.status:
         compiling.blame_the_machine("The compiler", done.status, done.lines)
         say_all(compiling.first_error([line.replace(f"{ROOT}/", "") for line in done.lines]))
@@ -98,7 +99,7 @@ def program(
         stubs = [folder / "stubs" for folder in device.nvcc.resolve().parents[1].glob("lib*")]
         done = compiling.link(tools, listed, [*objects, *(f"-L{folder}" for folder in stubs), "-lcuda"], made)
     if what := _undefined(done):
-        raise UserError(f"{file} calls {what}, which is not in it.", status=1)
+        raise UserError(f"{file} calls {what}, which it does not define.", status=1)
     compiling.unlinked(done, "the program")
     return made, variant, said
 
@@ -125,7 +126,8 @@ def _timed(device: doctor.Device, file: Path, given: Options, request: Request, 
     for kept in ("lda", "ldb", "ldc"):
         if getattr(options, kept) is not None:
             raise UserError(
-                f"{file.stem}.gemm.toml keeps {kept}, and pitches are for the CPU device alone here; add GEMM_DEVICE=cpu."
+                f"{file.stem}.gemm.toml sets {kept}, but with your own kernel pitches work only on the CPU device; "
+                "put GEMM_DEVICE=cpu in front."
             )
     request = shape_of(given, options, request, asked)
     seed = next((one for one in request.options if one.startswith("--seed=")), f"--seed={secrets.randbelow(10**9)}")
@@ -154,7 +156,7 @@ def _show(results: Results, sizes: str, name: str, said: Sequence[str]) -> None:
     tables.show_pieces("kernel", *chart.columns(results, sizes))
     run = next((run for run in results["runs"] if run["lesson"] == name and "baseline" in run), None)
     if run:
-        print(f"cuBLAS is the fastest of what was tried in the same run: {run['baseline']}, {run['baseline_kernel']}.")
+        print(f"cuBLAS is the fastest of its calls that were tried in this run: {run['baseline']}, {run['baseline_kernel']}.")
     chart.say_wrong(results)
 
 
@@ -167,5 +169,7 @@ def run_own(file: Path, given: Options, request: Request, asked: bool, as_json: 
         return _verified(file, given, request, asked, as_json)
     for option in request.options:
         if not option.startswith("--seed="):
-            raise UserError(f"{option.partition('=')[0]} is for the CPU device alone here; add GEMM_DEVICE=cpu in front.")
+            raise UserError(
+                f"With your own kernel, {option.partition('=')[0]} works only on the CPU device; put GEMM_DEVICE=cpu in front."
+            )
     return _timed(device, file, given, request, asked, as_json)

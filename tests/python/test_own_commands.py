@@ -47,10 +47,10 @@ def test_run_says_the_verdict_without_tables() -> None:
 @pytest.mark.parametrize(
     ("command", "options", "words"),
     [
-        ("run", ["--rounds=3"], "--rounds is of lessons"),
-        ("run", ["--verify-only"], "--verify-only is of lessons"),
-        ("sass", ["--mine"], "--mine is of lessons"),
-        ("timeline", ["--record"], "--record is of lessons"),
+        ("run", ["--rounds=3"], "--rounds is for lessons"),
+        ("run", ["--verify-only"], "--verify-only is for lessons"),
+        ("sass", ["--mine"], "--mine is for lessons"),
+        ("timeline", ["--record"], "--record is for lessons"),
         ("timeline", PLANTED, "waits at an mbarrier"),
         ("run", [], "--call must say how"),
     ],
