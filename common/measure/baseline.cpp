@@ -326,7 +326,8 @@ void Baseline::launch(const Problem& p, cudaStream_t stream) {
     require_known(p.variant);
     const bool chosen = impl_->chosen && impl_->chosen->fits(p);
     if (!chosen && !gemm_ex_knows(p.variant)) {
-        throw NoBaseline("cuBLASLt alone has a product of " + text(p.variant) + ", and none was chosen.");
+        throw NoBaseline("Only cuBLASLt can compute " + text(p.variant) +
+                         ", and none of its proposals was chosen.");
     }
     CUBLAS_CHECK(impl_->run(chosen ? impl_->chosen->way : Way{}, p, stream));
 }
@@ -353,8 +354,8 @@ void Baseline::choose(const std::vector<Problem>& problems, std::uint64_t seed, 
         (void)cudaGetLastError();  // nobody else shall find an error here
     }
     if (ways.empty()) {
-        throw NoBaseline("cuBLAS has nothing to time " + text(p.variant) +
-                         " against here: " + refused_where(p.variant) + ".");
+        throw NoBaseline("cuBLAS has no call here to time " + text(p.variant) +
+                         " against: " + refused_where(p.variant) + ".");
     }
 
     std::vector<Contender> contenders;

@@ -114,10 +114,12 @@ bool lt_knows(const Variant& v) {
 std::string refused_where(const Variant& v) {
     // (cuBLAS documentation, cublasLtMatmul, "To use … FP8 kernels"; cublasGemmEx.)
     if (is_fp8(v)) {
-        return "it multiplies FP8 where B alone is stored transposed (.nt; some GPUs also take other "
-               "layouts), and where addresses, pitches, M, N and K are multiples of 16 bytes";
+        return "it multiplies FP8 only where B, and not A, is stored transposed (.nt; some GPUs also take "
+               "other layouts), and addresses, pitches, M, N and K are multiples of 16 bytes";
     }
-    if (is_int8(v)) return "it multiplies INT8 where A and B have addresses and pitches in multiples of 4";
+    if (is_int8(v)) {
+        return "it multiplies INT8 only where the addresses and pitches of A and B are multiples of 4 bytes";
+    }
     return "it refuses this size or these pitches";
 }
 
@@ -139,8 +141,8 @@ CublasProduct::CublasProduct(const Problem& p)
       alpha(p.alpha, p.variant),
       beta(beta_of(p), p.variant) {
     if (p.beta != 0.0f && (p.variant.D || p.variant.residual)) {
-        throw Error("cuBLAS takes a D or a residual where beta = 0, and it is " + std::to_string(p.beta) +
-                    ".");
+        throw Error("cuBLAS takes a D or a residual only with beta = 0, and beta is " +
+                    std::to_string(p.beta) + ".");
     }
 }
 

@@ -355,7 +355,7 @@ TEST_CASE("kernels: timed against what cuBLAS has of their variants") {
     CHECK(untimed == std::vector<std::string>{"slow_fp8 33", "slow_fused 33", "slow_fused 64",
                                               "slow_quantized 33", "slow_quantized 64"});
     test::require_contains(r.err, "cuBLAS has no product of int4g128.bf16, ");
-    test::require_contains(r.err, "it multiplies FP8 where B alone is stored transposed");
+    test::require_contains(r.err, "it multiplies FP8 only where B, and not A, is stored transposed");
 }
 #endif
 
