@@ -312,7 +312,7 @@ def test_interrupt_while_drawing_says_that_results_are_there(checkout: Checkout)
     wait_for(checkout.root / "out" / "drawing")
     status, said = stop(process, signal.SIGINT)
     assert status == 130
-    assert said.splitlines()[-1].startswith("Interrupted: ") and " out/cpu.json, " in said
+    assert said.splitlines()[-1].startswith("Interrupted: ") and " out/cpu.json; " in said
 
 
 def test_plain_progress_without_a_terminal(checkout: Checkout) -> None:
