@@ -127,6 +127,12 @@ def _timed(device: doctor.Device, file: Path, given: Options, request: Request, 
             raise UserError(
                 f"{file.stem}.gemm.toml keeps {kept}, and pitches are for the CPU device alone here; add GEMM_DEVICE=cpu."
             )
+    for option, value in (("sums", options.sums), ("beta_reads_c", options.beta_reads_c)):
+        if value:
+            raise UserError(
+                f"A kernel with {option} is not timed, since it is not as exact as a lesson or reads C at beta = 0; "
+                "put GEMM_DEVICE=cpu in front for its verdict."
+            )
     request = shape_of(given, options, request, asked)
     seed = next((one for one in request.options if one.startswith("--seed=")), f"--seed={secrets.randbelow(10**9)}")
     sizes = f"{request.m}x{request.n}x{request.k}"
