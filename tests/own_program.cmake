@@ -14,6 +14,7 @@ endfunction()
 # What README.md shows in a language, below its heading.
 file(READ ${CMAKE_CURRENT_LIST_DIR}/../README.md page)
 string(REGEX REPLACE ".*\n## In a program of your own\n" "" page "${page}")
+string(REGEX REPLACE "\n## .*" "\n" page "${page}")
 function(shown out language)
   if(NOT page MATCHES "\n```${language}\n")
     message(FATAL_ERROR "README.md shows nothing in ${language} below \"In a program of your own\".")

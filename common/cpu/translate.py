@@ -215,10 +215,10 @@ def templates(code: str, text: str) -> dict[str, Template]:
         for start, stop in parameters[0]:
             before = plain[start:stop].split("=")[0]
             name = TEMPLATE_PARAMETER.search(before)
-            if not name:
+            if not name or (len(before.split()) < 2 and not name["pack"]):  # a parameter without a name
                 break
             named.append(name["name"] + ("..." if name["pack"] else ""))
-            declared.append(before.strip())
+            declared.append(plain[start:stop].strip())  # with its default, which need not be deduced
         else:
             arguments = ", ".join(" ".join(text[start:stop].split("=")[0].split()) for start, stop in given[0])
             kernel = f"{head['name']}<{', '.join(named)}>"
@@ -230,16 +230,22 @@ def templates(code: str, text: str) -> dict[str, Template]:
     return found
 
 
-def deduced_kernel(kernel: str, template: Template, code: str, text: str, arguments: int) -> str | None:
+def deduced_kernel(
+    kernel: str, template: Template, code: str, text: str, arguments: int, renames: list[tuple[int, int, str]]
+) -> str | None:
     """What names the kernel of a launch that leaves template arguments to be deduced; nothing where it leaves none. arguments:
-    where they open; text: the code with its literals."""
+    where they open; text: the code with its literals; renames: host_dims()."""
     named = kernel.find("<")
     explicit = pieces(kernel, named, "<", ">") if named >= 0 else ([], 0)
     given = pieces(code, arguments, "(", ")")
     if not explicit or not given or len(explicit[0]) >= template.parameters:
         return None
     function = re.sub(rf"\b{template.name}\b", f"deduced_{template.name}", kernel, count=1)
-    return f"decltype({function}{' '.join(text[arguments : given[1] + 1].split())})::value"
+    said, done = "", arguments
+    for start, _, prefix in sorted(renames):
+        if arguments <= start <= given[1]:
+            said, done = f"{said}{text[done:start]}{prefix}", start
+    return f"decltype({function}{' '.join((said + text[done : given[1] + 1]).split())})::value"
 
 
 def variable_macro(code: str, start: int, end: int) -> str:
@@ -287,7 +293,10 @@ def host_dims(code: str) -> list[tuple[int, int, str]]:
     edits = {}
     for declared in HOST_DIM.finditer(code):
         begin, depth, end = declared.end(), 0, len(code)
-        if declared["parameter"]:  # to the end of the function's body, or of a declaration
+        before = code[max(begin - LONGEST_HEAD, 0) : declared.start()]
+        before = before[max(before.rfind(c) for c in ";{}") + 1 :]
+        # A parameter's scope goes to the end of the function's body, or of a declaration. (Others stand in no parentheses.)
+        if declared["parameter"] and before.count("(") > before.count(")"):
             body = BODY.search(code, begin)
             begin = body.end() if body and body[0] == "{" else begin
             end = len(code) if body and body[0] == "{" else body.start() if body else end
@@ -319,6 +328,7 @@ def translate(text: str) -> str:
         known = next((word for word in re.findall(r"\w+", alias["value"]) if word in clusters), None)
         aliases.setdefault(alias["alias"], []).append((alias.start(), clusters.get(known or "")))
 
+    renames = host_dims(code)
     deduced = templates(code, bare) if "<<<" in code else {}
     used: set[str] = set()
     position = 0
@@ -339,7 +349,7 @@ def translate(text: str) -> str:
         called = name[1] if name else ""
         template = deduced.get(called)
         if template and template.behind <= start:
-            by_arguments = deduced_kernel(kernel, template, code, bare, code.index("(", end + 3))
+            by_arguments = deduced_kernel(kernel, template, code, bare, code.index("(", end + 3), renames)
             used |= {called} if by_arguments else set()
             kernel = by_arguments or kernel
         edits.append((start, launch + 3, f'::cpu_device::launcher("{told}", {kernel}, '))
@@ -365,7 +375,7 @@ def translate(text: str) -> str:
         edits.append((*match.span("open"), "((aligned("))
         edits.append((*match.span("close"), ")))"))
 
-    edits += host_dims(code)
+    edits += renames
     edits += [(member.end(), member.end(), "config_") for member in OF_CONFIG.finditer(code)]
 
     for qualifier in OF_DEVICE.finditer(code):

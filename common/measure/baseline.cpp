@@ -37,7 +37,7 @@ constexpr std::size_t kWorkspaceBytes = kWorkspaceFloats * sizeof(float);
 constexpr int kHeuristics = 8;  // of cuBLASLt's, that are tried
 // Of launches before the trial, so that it is as warm as when it is timed; fewer do on a GPU that was at work
 // a moment ago.
-constexpr double kWarmMs = 300.0, kBriefWarmMs = 100.0;
+constexpr double kWarmMs = 300.0, kWarmBrieflyMs = 100.0;
 
 constexpr std::int64_t kGrain = 1 << 16;  // elements that are worth a thread
 
@@ -106,7 +106,7 @@ std::size_t fastest_of(const std::vector<Contender>& contenders, const std::vect
     TimingOptions options;
     options.rounds = 1;
     options.seed = seed;
-    options.warm_ms = brief ? kBriefWarmMs : kWarmMs;
+    options.warm_ms = brief ? kWarmBrieflyMs : kWarmMs;
     options.sample_ms = brief ? kBriefSampleMs : kSampleMs;
     if (progress) {
         options.progress = [&](int, int, const std::string& next) { progress(next); };
@@ -349,8 +349,7 @@ void Baseline::choose(const std::vector<Problem>& problems, std::uint64_t seed, 
             continue;
         }
         // A proposal that this GPU or this shape refuses, or pitches that cublasGemmEx does.
-        const bool refused = status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
-        if (!refused && way.call != Way::Call::lt) CUBLAS_CHECK(status);
+        if (!is_refusal(status) && way.call != Way::Call::lt) CUBLAS_CHECK(status);
         (void)cudaGetLastError();  // nobody else shall find an error here
     }
     if (ways.empty()) {
@@ -375,7 +374,7 @@ std::string Baseline::name(const Problem& p) const {
 }
 
 std::string Baseline::kernel_name(const Problem& p) {
-    if (p.M == 0 || p.N == 0) return "none";
+    if (p.M == 0 || p.N == 0 || p.batch == 0) return "none";
     // Captured launches do not run: p.C stays as it is.
     cudaStream_t stream = nullptr;
     CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));

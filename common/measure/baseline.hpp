@@ -53,9 +53,9 @@ class Baseline {
     std::string name(const Problem& p) const;
 
     /// The names of the kernels that cuBLAS launches for this problem, joined by " + ", "64 × " in front of
-    /// one that is launched so often in a row, read off a captured
-    /// graph: nothing runs. "unknown" where the driver cannot tell (before CUDA 12.3). Call it after a
-    /// launch, so that cuBLAS has its code loaded. Throws CudaError.
+    /// one that is launched so often in a row, read off a captured graph: nothing runs. "unknown"
+    /// where the driver cannot tell (before CUDA 12.3). Call it after a launch, so that cuBLAS has its code
+    /// loaded. Throws CudaError.
     std::string kernel_name(const Problem& p);
 
     /// The whole product and the whole magnitude for Verifier, both FP32; synchronises. Takes device memory

@@ -91,6 +91,11 @@ void check_cublas(cublasStatus_t status, const char* expression, const char* fil
                 expression + " at " + file + ":" + std::to_string(line));
 }
 
+bool is_refusal(cublasStatus_t status) {
+    return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
+           status == CUBLAS_STATUS_ARCH_MISMATCH;
+}
+
 Compute compute_of(const Variant& v) {
     if (is_int8(v)) return {CUBLAS_COMPUTE_32I, CUDA_R_32I, "CUBLAS_COMPUTE_32I"};
     if (v.A == DType::tf32) {
@@ -248,7 +253,7 @@ std::vector<cublasLtMatmulAlgo_t> LtProduct::heuristics(cublasLtHandle_t handle,
     int found = 0;
     const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, product_, first_, second_, c_, d_,
                                                                  preference, most, results.data(), &found);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return {};
+    if (is_refusal(status)) return {};
     CUBLAS_CHECK(status);
     std::vector<cublasLtMatmulAlgo_t> algorithms;
     for (int i = 0; i < found; ++i) {

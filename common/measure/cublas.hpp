@@ -18,6 +18,10 @@ namespace gemm {
 void check_cublas(cublasStatus_t status, const char* expression, const char* file, int line);
 #define CUBLAS_CHECK(expression) ::gemm::check_cublas((expression), #expression, __FILE__, __LINE__)
 
+/// Whether that is how cuBLAS says that it has no such product: for these types, sizes, pitches, addresses,
+/// or this GPU.
+bool is_refusal(cublasStatus_t status);
+
 /// What adds up the products, the type of alpha and beta, and the first's name.
 struct Compute {
     cublasComputeType_t type;

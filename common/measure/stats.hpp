@@ -22,7 +22,7 @@ double median_ratio(const std::vector<double>& baseline_ms, const std::vector<do
 /// Milliseconds that a sample is to last. It must last at least 1 ms; ten times that are aimed at, because
 /// the estimate was taken while the clocks were still rising. Of many sizes in a row, each is estimated on a
 /// GPU that has just been at work, so that less will do.
-inline constexpr double kSampleMs = 10.0, kBriefSampleMs = 1.5;
+inline constexpr double kSampleMs = 10.0, kBriefSampleMs = 1.5, kBriefWarmMs = 10.0;
 
 /// How many launches of `ms` milliseconds make one sample of `sample_ms`.
 int launches_per_sample(double ms, double sample_ms = kSampleMs);

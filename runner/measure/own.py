@@ -129,6 +129,12 @@ def _timed(device: doctor.Device, file: Path, given: Options, request: Request, 
                 f"{file.stem}.gemm.toml sets {kept}, but with your own kernel pitches work only on the CPU device; "
                 "put GEMM_DEVICE=cpu in front."
             )
+    for option, value in (("sums", options.sums), ("beta_reads_c", options.beta_reads_c)):
+        if value:
+            raise UserError(
+                f"A kernel with {option} is not timed, since it is not as exact as a lesson or reads C at beta = 0; "
+                "put GEMM_DEVICE=cpu in front for its verdict."
+            )
     request = shape_of(given, options, request, asked)
     seed = next((one for one in request.options if one.startswith("--seed=")), f"--seed={secrets.randbelow(10**9)}")
     sizes = f"{request.m}x{request.n}x{request.k}"

@@ -170,6 +170,8 @@ Settings read_options(int argc, char** argv) {
                         options, argc, argv);
     if (s.energy && s.verify_only) throw Error("--energy needs times; leave --verify-only out.");
     if (s.energy && s.brief) throw Error("--energy times long loops; leave --brief out.");
+    if (s.brief && !large.empty())
+        throw Error("--large-sizes are for lessons that whole samples show to be fast; leave --brief out.");
     s.lessons = chosen_lessons(lessons, gemm::variant_option(variant, dtype));
     add_sizes("--sizes", sizes, s.sizes);
     const std::size_t ordinary = s.sizes.size();

@@ -166,6 +166,7 @@ TEST_CASE(
 
 TEST_CASE("stream-K: where C tiles are shared there are no more blocks than SMs, so that all are resident") {
     const gemm::Lesson& lesson = test::lesson("15b_stream_k");
+    int shared = 0;  // of the sixteen
     for (const int multiprocessors : {2, 7, 24, 132}) {
         const Device device(multiprocessors);
         for (const auto& [m, n, k] :
@@ -174,6 +175,7 @@ TEST_CASE("stream-K: where C tiles are shared there are no more blocks than SMs,
             const std::size_t before = cpu_device::allocations().size();
             const gemm::Plan plan = lesson.prepare(w.problem());
             if (cpu_device::allocations().size() == before) continue;  // no workspace: nobody waits
+            ++shared;
             unsigned most = 0;
             for (int row = 0; row < m; row += 64) {
                 for (int col = 0; col < n; col += 64)
@@ -183,6 +185,7 @@ TEST_CASE("stream-K: where C tiles are shared there are no more blocks than SMs,
             CHECK(most < static_cast<unsigned>(multiprocessors));
         }
     }
+    CHECK(shared >= 8);
 }
 
 TEST_CASE("stream-K: where fewer blocks fit than were planned for, a wait ends if blocks start in order") {

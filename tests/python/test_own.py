@@ -428,6 +428,20 @@ def translated(text: str) -> str:
             "::std::integral_constant<decltype(&k<N, T>), &k<N, T>> deduced_k(const T* a, int n);\n"
             'void f() { ::cpu_device::launcher("k<3>", decltype(deduced_k<3>(x, z))::value, 1, 2)(x,  // y\n z); }',
         ),
+        (
+            "template <class T, int N = 2>\n__global__ void k(T a) {}\n"
+            "void f() { int blockDim = 2; k<float><<<1, 2>>>(blockDim); }",
+            "template <class T, int N = 2>\n__global__ void k(T a) {} template <class T, int N = 2> "
+            "::std::integral_constant<decltype(&k<T, N>), &k<T, N>> deduced_k(T a);\n"
+            'void f() { int host_blockDim = 2; ::cpu_device::launcher("k<float>", decltype(deduced_k<float>(host_blockDim))'
+            "::value, 1, 2)(host_blockDim); }",
+        ),
+        (
+            "template <class T, typename = int>\n__global__ void k(T a) {}\nvoid f() { k<float><<<1, 2>>>(x); }",
+            "template <class T, typename = int>\n__global__ void k(T a) {}\n"
+            'void f() { ::cpu_device::launcher("k<float>", k<float>, 1, 2)(x); }',
+        ),
+        ("{ dim3 blockDim, grid; blockDim.x = 16; }", "{ dim3 host_blockDim, grid; host_blockDim.x = 16; }"),
         ("f[g(i)]<<<1, 2>>>(x);", '::cpu_device::launcher("f[g(i)]", f[g(i)], 1, 2)(x);'),
     ],
 )  # fmt: skip

@@ -1,7 +1,6 @@
 // Indexes past the end of an array whose length the compiler knows, and accesses through pointers past the
 // end of a local array: of kernels that are compiled with -fsanitize=bounds and -fsanitize=object-size, which
-// call
-// __ubsan_handle_out_of_bounds() and __ubsan_handle_type_mismatch_v1() for each.
+// call __ubsan_handle_out_of_bounds() and __ubsan_handle_type_mismatch_v1() for each.
 #pragma once
 
 #include <cstdint>
