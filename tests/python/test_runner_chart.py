@@ -39,7 +39,9 @@ def test_cpu_chart_verifies_and_writes(checkout: Checkout, approve: Approve) -> 
 
 def test_cpu_chart_draws_the_recorded_results_with_their_origin(checkout: Checkout, approve: Approve) -> None:
     checkout.bench(results(run_entry()))
-    recorded = results(timed_entry(), **H200, commit="c0ffee" * 6 + "beef", date="2025-01-02T03:04:05+00:00")
+    recorded = results(
+        timed_entry(), timed_entry(size=256), **H200, commit="c0ffee" * 6 + "beef", date="2025-01-02T03:04:05+00:00"
+    )
     (checkout.root / "plots" / "results" / "h200.json").write_text(json.dumps(recorded))
     approve(checkout.run("chart", status=0).stderr)
     assert {"out/progression.png", "out/sweep.png", "out/verification.png"} <= files(checkout.root)
@@ -176,7 +178,7 @@ def test_gpu_chart_of_two_types(checkout: Checkout, approve: Approve) -> None:
     put(kernel.parent, {kernel.name: "int a_step;\n"})
     bf16 = {**timed_entry("09a_wmma"), "variant": "bf16", "ms_median": 0.4, "baseline_ms_median": 0.2}
     checkout.gpu()
-    checkout.bench(results(timed_entry(), bf16, **H200))
+    checkout.bench(results(timed_entry(), bf16, timed_entry(size=256), {**bf16, "m": 256, "n": 256, "k": 256}, **H200))
     done = checkout.run("chart", status=0)
     drawn = {f"out/{name}.png" for name in ("progression", "sweep", "tensorcore", "tensorcore_sweep")}
     assert drawn <= files(checkout.root)
@@ -189,13 +191,13 @@ def test_gpu_chart_without_4096_has_no_progression(checkout: Checkout, approve: 
     checkout.gpu()
     checkout.bench(results(timed_entry(size=256), **H200))
     done = checkout.run("chart", "--sizes", "256", status=0)
-    assert "out/progression.png" not in files(checkout.root)
+    assert not {"out/progression.png", "out/sweep.png"} & files(checkout.root)  # nor a sweep, which needs two sizes
     approve(done.stderr)
 
 
 def test_record_on_h200_publishes(checkout: Checkout) -> None:
     checkout.gpu()
-    checkout.bench(results(timed_entry(), **H200))
+    checkout.bench(results(timed_entry(), timed_entry(size=256), **H200))
     commit = checkout.commit()
     for _ in range(2):  # what the first recording wrote is no change of a source
         checkout.run("chart", "--record", status=0)
@@ -230,7 +232,10 @@ def test_what_cannot_be_recorded_is_refused_before_anything_is_built(checkout: C
 def test_what_is_wrong_or_changes_meanwhile_is_not_recorded(checkout: Checkout, why: str, approve: Approve) -> None:
     checkout.gpu()
     failed = {"lesson": "02_coalesced", "variant": "fp32", "m": 1, "n": 1, "k": 1, "ran": True, "failure": "1 of 1 is wrong"}
-    checkout.bench(results(timed_entry(), failed=[failed] if why == "wrong" else [], **H200), status=int(why == "wrong"))
+    checkout.bench(
+        results(timed_entry(), timed_entry(size=256), failed=[failed] if why == "wrong" else [], **H200),
+        status=int(why == "wrong"),
+    )
     checkout.commit()
     if why == "changed":
         bench = checkout.fakes / "programs" / "gemm_bench"

@@ -27,7 +27,7 @@ def printed_by(command: str) -> None:
     if command == "chart":
         runs = [run(name, size, tflops=52.8, ratio=1.034, ms_median=2.0, baseline_ms_median=2.06) for name in LESSONS
                 for size in (256, 512, 4096, 8192)]  # fmt: skip
-        tables.show_pieces("lesson", *chart._columns({"runs": runs}, "256,512,4096,8192"))  # type: ignore[arg-type, typeddict-item]
+        tables.show_pieces("lesson", *chart.columns({"runs": runs}, "256,512,4096,8192"))  # type: ignore[arg-type, typeddict-item]
     elif command == "profile":
         figures = {figure.name: 1.234e11 for figure in profile.FIGURES}
         tables.show_pieces("lesson", LESSONS, profile._columns(dict.fromkeys(LESSONS, figures)))
@@ -80,7 +80,7 @@ def test_the_charts_table_has_lessons_as_rows() -> None:
         "runs": [run("01_naive", 256, **timed), run("09a_wmma", 256, "bf16", **timed), run("01_naive", 512, **timed)],
         "failed": [{"lesson": "09a_wmma", "variant": "bf16", "m": 512, "n": 512, "k": 512}],
     }
-    names, columns = chart._columns(results, "512,256")
+    names, columns = chart.columns(results, "512,256")
     assert names == ["01_naive", "09a_wmma", "cuBLAS fp32", "cuBLAS bf16"]
     assert [title for title, _ in columns] == ["512³", "256³"]
     assert columns[0][1] == ["52.8 (103 %)", "WRONG", "0.13", "–"]
@@ -94,7 +94,7 @@ def test_two_variants_of_a_lesson_have_a_row_each_in_the_charts_table() -> None:
                  run("09a_wmma", 512, "bf16", tflops=3.0, batch=8, **timed)],
         "failed": [{"lesson": "09a_wmma", "variant": "fp16", "m": 256, "n": 256, "k": 256}],
     }  # fmt: skip
-    names, columns = chart._columns(results, "512,256")  # type: ignore[arg-type, typeddict-item]
+    names, columns = chart.columns(results, "512,256")  # type: ignore[arg-type, typeddict-item]
     assert names == ["09a_wmma bf16", "09a_wmma fp16", "cuBLAS bf16", "cuBLAS fp16"]
     assert [(title, cells[:2]) for title, cells in columns] == [
         ("512³", ["1 (100 %)", "2 (100 %)"]), ("256³", ["–", "WRONG"]), ("8 · 512³", ["3 (100 %)", "–"])]  # fmt: skip
