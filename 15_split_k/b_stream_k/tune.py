@@ -10,7 +10,7 @@ TUNE = Tuning(
         "constexpr int PASS_STEPS = {PASS_STEPS};",
         "static constexpr int AT_ONCE = {AT_ONCE};",
     ),
-    sweep=tuple({"PASS_STEPS": steps, "AT_ONCE": at_once} for steps in (8, 16, 32, 64) for at_once in (8, 16)),
+    sweep=tuple({"PASS_STEPS": steps, "AT_ONCE": at_once} for steps in (4, 8, 16, 24, 32, 48, 64, 96) for at_once in (8, 16)),
     compare={
         "whole C tiles": Compared(edits={"if (size.k_tiles == 0) return best;": "return best;"}),
         "registers as ptxas likes": Compared(edits={_REGISTERS: "__launch_bounds__(S::THREADS, S::BM == Large::BM ? 1 : 4)"}),

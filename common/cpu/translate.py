@@ -231,12 +231,12 @@ def templates(code: str, text: str) -> dict[str, Template]:
 
 
 def deduced_kernel(
-    kernel: str, template: Template, code: str, text: str, arguments: int, renames: list[tuple[int, int, str]]
+    kernel: str, bare: str, template: Template, code: str, text: str, arguments: int, renames: list[tuple[int, int, str]]
 ) -> str | None:
-    """What names the kernel of a launch that leaves template arguments to be deduced; nothing where it leaves none. arguments:
-    where they open; text: the code with its literals; renames: host_dims()."""
-    named = kernel.find("<")
-    explicit = pieces(kernel, named, "<", ">") if named >= 0 else ([], 0)
+    """What names the kernel of a launch that leaves template arguments to be deduced; nothing where it leaves none. bare: the
+    kernel without comments; arguments: where they open; text: the code with its literals; renames: host_dims()."""
+    named = bare.find("<")
+    explicit = pieces(bare, named, "<", ">") if named >= 0 else ([], 0)
     given = pieces(code, arguments, "(", ")")
     if not explicit or not given or len(explicit[0]) >= template.parameters:
         return None
@@ -349,7 +349,7 @@ def translate(text: str) -> str:
         called = name[1] if name else ""
         template = deduced.get(called)
         if template and template.behind <= start:
-            by_arguments = deduced_kernel(kernel, template, code, bare, code.index("(", end + 3), renames)
+            by_arguments = deduced_kernel(kernel, code[start:launch], template, code, bare, code.index("(", end + 3), renames)
             used |= {called} if by_arguments else set()
             kernel = by_arguments or kernel
         edits.append((start, launch + 3, f'::cpu_device::launcher("{told}", {kernel}, '))

@@ -33,8 +33,8 @@ def traced(lesson: str, lines: list[dict], barriers: float = 0) -> dict:
     owners = {"array": "C", "block": 0, "rows": [0, 0, 1, 1], "cols": [0, 1, 0, 1], "threads": [0, 1, 32, 33]}
     return {
         "schema": 1, "lesson": lesson, "variant": "fp32", "kernel": "sgemm", "m": 128, "n": 128, "k": 128, "alpha": 1.0,
-        "beta": 0.0, "seed": 1, "like": "sm_90", "blocks": 16, "traced_blocks": 16, "threads_per_block": 1024,
-        "barriers_per_thread": barriers,
+        "batch": 1, "groups": [], "beta": 0.0, "seed": 1, "like": "sm_90", "blocks": 16, "traced_blocks": 16,
+        "threads_per_block": 1024, "barriers_per_thread": barriers,
         "seconds": 0.1, "lines": lines, "wgmma": [], "findings": [], "totals": totals, "owners": owners,
         "verdict": {"passed": True, "failure": None, "text": ""}, "error": None,
         "before": {"02_coalesced": "01_naive", "03_smem": "02_coalesced"}.get(lesson),
