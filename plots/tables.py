@@ -108,7 +108,7 @@ def _step(results: Results, order: Sequence[str], lesson: str, other: str, full:
     """other: what the lesson is compared with; empty: the one before it."""
     ladder = next((ladder for ladder in data.ladders(results, order) if lesson in ladder.lessons), None)
     variant = ladder.variant if ladder else "fp32"
-    runs = data.at_size(results, ladder.lessons if ladder else order, variant)
+    runs = data.at_size(results, [*ladder.lessons, other] if ladder else order, variant)
     if lesson not in runs:
         return [_not_recorded(lesson, runs, "chart", order).rstrip()]
     rows = []

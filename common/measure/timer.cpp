@@ -20,12 +20,13 @@ using Microseconds = std::chrono::duration<double, std::micro>;
 constexpr Microseconds kBetweenReadings(5000);  // of clock and power, while a sample runs
 constexpr int kEnergyRounds = 20;
 
-/// A stream that does not wait for the default stream, and two events on it.
+/// A stream, and two events on it. The stream and the default one wait for each other: a kernel of one's own,
+/// which knows no stream, is launched on the default one, and has to lie between the events, too.
 class Stopwatch {
   public:
     Stopwatch() {
         try {
-            CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+            CUDA_CHECK(cudaStreamCreate(&stream_));
             CUDA_CHECK(cudaEventCreate(&start_));
             CUDA_CHECK(cudaEventCreate(&stop_));
         } catch (...) {
@@ -179,8 +180,7 @@ std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders,
     const std::size_t count = contenders.size();
     const Nvml nvml;
     Sampler sampler(problems, options.sample_ms);
-    // The stream does not wait for the default one, on which the matrices were uploaded.
-    CUDA_CHECK(cudaDeviceSynchronize());
+    CUDA_CHECK(cudaDeviceSynchronize());  // the matrices are there
 
     std::vector<double> launch_ms(count), sample_ms(count);
     std::vector<int> launches(count);

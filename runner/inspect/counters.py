@@ -7,7 +7,7 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -214,13 +214,15 @@ def _count(device: doctor.Device, ncu: Path, program: Path, request: Request) ->
 
 
 def against(names: Sequence[str], file: Path | None, as_json: bool) -> int:
-    """Exit status: 0 where all counts agree, but for accesses that nvcc fused; 1 otherwise."""
+    """Exit status: 0 where all counts agree, but for accesses that nvcc fused; 1 otherwise. A file that is there keeps what it
+    has of other lessons, and gets each of these as soon as it is counted."""
     chosen = [lesson.find(name) for name in names] or lessons()
     device = doctor.choose_gpu("--against-ncu")
     ncu = find_ncu("--against-ncu")
     tracer = inspection.build_tracer() / "gemm_inspect"
     folder = build(device, doctor.provide(device), chosen) / "bin"
     results: list[dict] = []
+    commit, counted_by = commit_here()[0], version(ncu)
     for name in chosen:
         for m, n, k in SHAPES:
             request = Request(m, n, k, options=("--alpha=1", "--beta=0", "--seed=1"))
@@ -228,18 +230,31 @@ def against(names: Sequence[str], file: Path | None, as_json: bool) -> int:
             if status:
                 raise UserError(f"{name} is wrong at {request.shape}; ./gemm inspect {name} says more.", status=1)
             rows = compare(found, _count(device, ncu, folder / name, request))
-            results.append({"lesson": name, "m": m, "n": n, "k": k, "rows": rows})
-    whole = {"schema": 1, "gpu": device.gpus[0], "ncu": version(ncu), "commit": commit_here()[0], "runs": results}
-    text = json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
-    if file:
-        write_atomically(file, text)
+            results.append({"lesson": name, "m": m, "n": n, "k": k, "commit": commit, "ncu": counted_by, "rows": rows})
+        if file:
+            write_atomically(file, _text(device, [*_others(file, chosen[: chosen.index(name) + 1]), *results]))
     if as_json and not file:
-        sys.stdout.write(text)
+        sys.stdout.write(_text(device, results))
     else:
         _print(results)
     if file:
         print(f"Written: {file.relative_to(ROOT) if file.is_relative_to(ROOT) else file}.", flush=True)
     return 1 if any(row["verdict"] == "differs" for result in results for row in result["rows"]) else 0
+
+
+def _text(device: doctor.Device, results: Iterable[dict]) -> str:
+    order = lessons()
+    runs = sorted(results, key=lambda run: order.index(run["lesson"]))
+    return json.dumps({"schema": 2, "gpu": device.gpus[0], "runs": runs}, indent=1, ensure_ascii=False) + "\n"
+
+
+def _others(file: Path, names: Sequence[str]) -> list[dict]:
+    """What the file has of the course's other lessons. (Schema 1 has one commit and one ncu for all.)"""
+    if not file.exists():
+        return []
+    held = json.loads(file.read_text(encoding="utf-8"))
+    whole = {key: held[key] for key in ("commit", "ncu") if key in held}
+    return [{**whole, **run} for run in held["runs"] if run["lesson"] in lessons() and run["lesson"] not in names]
 
 
 def _print(results: Sequence[Mapping]) -> None:
