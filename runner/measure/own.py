@@ -129,9 +129,9 @@ def refuse_untimed(options: Options) -> None:
     """A UserError where a time would have nothing to be compared with."""
     why = ""
     if options.sums == "fp16":
-        why = "A kernel with sums of FP16 is not timed: cuBLAS and the lessons add in FP32, which is more work"
+        why = "A kernel with sums of FP16 is not timed: cuBLAS and the lessons add in FP32, so it would not be the same work"
     if options.beta_reads_c:
-        why = "A kernel that reads C whatever beta is is not timed: times are taken with beta = 0, where cuBLAS and the lessons do not"
+        why = "A kernel that always reads C is not timed: times are taken with beta = 0, where cuBLAS does not read it"
     if why:
         raise UserError(f"{why}; put GEMM_DEVICE=cpu in front for its verdict.")
 

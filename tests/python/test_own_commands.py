@@ -113,7 +113,8 @@ def test_a_kernel_is_measured_beside_lessons(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "words"), [(Options(sums="fp16"), "add in FP32"), (Options(beta_reads_c=True), "beta = 0"), (Options(sums="tf32"), None)]
+    ("options", "words"),
+    [(Options(sums="fp16"), "add in FP32"), (Options(beta_reads_c=True), "beta = 0"), (Options(sums="tf32"), None)],
 )
 def test_what_is_not_timed_has_its_reason(options: Options, words: str | None) -> None:
     with pytest.raises(UserError, match=words) if words else contextlib.nullcontext():
@@ -137,7 +138,7 @@ def test_pitches_that_are_typed_or_kept_reach_the_program_that_measures(
     monkeypatch.setattr(own, "program", lambda *_: (file, "fp32", []))
     monkeypatch.setattr(own.gpu, "alone", lambda _: contextlib.nullcontext())
     monkeypatch.setattr(own.chart, "measured", measured)
-    request = Request(32, 48, 64, None, tuple([*given, "--seed=7"]))
+    request = Request(32, 48, 64, None, (*given, "--seed=7"))
     assert own.run_own(file, Options(), request, True, True) == 0
     assert told == [["32x48x64", "--variant", "fp32", *given, "--seed=7", *[one for one in expected if one not in given]]]
     with pytest.raises(UserError, match="--like works only on the CPU device"):

@@ -11,7 +11,8 @@ __global__ void flagged(int N, int K, const float* A, const float* B, float* C) 
     As[threadIdx.x] = threadIdx.x < K ? A[blockIdx.x * K + threadIdx.x] : 0.0f;
     __syncthreads();
     if (blockIdx.x == gridDim.x - 1 && threadIdx.x == 0) atomicExch(&came, 1);
-    while (blockIdx.x == 0 && atomicAdd(&came, 0) == 0) {}
+    while (blockIdx.x == 0 && atomicAdd(&came, 0) == 0) {
+    }
     float sum = 0.0f;
     for (int k = 0; k < K; ++k) sum += As[k] * B[k * N + threadIdx.x];
     C[blockIdx.x * N + threadIdx.x] = sum;
