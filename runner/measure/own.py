@@ -25,12 +25,14 @@ from runner.inspect.own import (
     source_of,
     told_besides,
     traced_own,
+    with_pitches,
 )
 from runner.inspect.own_compiler import Compiler
 from runner.inspect.own_formal import few_digits
 from runner.measure import chart
 
 _SIZE = 4096  # M = N = K on a GPU, or the next multiples
+_ON_A_GPU = ("--seed", "--lda", "--ldb", "--ldc")  # what a request may say there
 
 
 def _verified(file: Path, options: Options, request: Request, asked: bool, as_json: bool) -> int:
@@ -68,6 +70,9 @@ def _objects(device: doctor.Device, tools: dict, file: Path, options: Options, f
         own = folder / "own.o"
         _compile([*tools["kernel"], *flags, *more, "-o", own, "-c", written], str(file))
         maps = own_nvcc.MAKES_MAPS
+    if options.sums == "tf32" and variant[:2] == ("fp32", "fp32"):
+        variant = ("tf32", "tf32", *variant[2:])
+        said = [*said, "A and B hold TF32 values, so its products are exact, and cuBLAS multiplies in TF32, too."]
     lesson.write_text(maps + descriptor_of(file, options, variant), encoding="utf-8")
     _compile([*tools["kernel"], *flags, "-o", made, "-c", lesson], "The descriptor", "the descriptor")
     a, b, c, layout = variant
@@ -120,28 +125,30 @@ def shape_of(given: Options, options: Options, request: Request, asked: bool) ->
     return Request(m, n, k, request.blocks, request.options)
 
 
+def refuse_untimed(options: Options) -> None:
+    """A UserError where a time would have nothing to be compared with."""
+    why = ""
+    if options.sums == "fp16":
+        why = "A kernel with sums of FP16 is not timed: cuBLAS and the lessons add in FP32, so it would not be the same work"
+    if options.beta_reads_c:
+        why = "A kernel that always reads C is not timed: times are taken with beta = 0, where cuBLAS does not read it"
+    if why:
+        raise UserError(f"{why}; put GEMM_DEVICE=cpu in front for its verdict.")
+
+
 def _timed(device: doctor.Device, file: Path, given: Options, request: Request, asked: bool, as_json: bool) -> int:
     """On a GPU. Exit status 0: the kernel is right there; 1 otherwise."""
     options = completed(file, given)
-    for kept in ("lda", "ldb", "ldc"):
-        if getattr(options, kept) is not None:
-            raise UserError(
-                f"{file.stem}.gemm.toml sets {kept}, but with your own kernel pitches work only on the CPU device; "
-                "put GEMM_DEVICE=cpu in front."
-            )
-    for option, value in (("sums", options.sums), ("beta_reads_c", options.beta_reads_c)):
-        if value:
-            raise UserError(
-                f"A kernel with {option} is not timed, since it is not as exact as a lesson or reads C at beta = 0; "
-                "put GEMM_DEVICE=cpu in front for its verdict."
-            )
-    request = shape_of(given, options, request, asked)
-    seed = next((one for one in request.options if one.startswith("--seed=")), f"--seed={secrets.randbelow(10**9)}")
+    refuse_untimed(options)
+    request = with_pitches(options, shape_of(given, options, request, asked))
+    more = list(request.options)
+    if not any(option.startswith("--seed=") for option in more):
+        more.append(f"--seed={secrets.randbelow(10**9)}")
     sizes = f"{request.m}x{request.n}x{request.k}"
     with compiling.scratch() as folder:
         made, variant, said = program(device, file, options, folder, lessons())
         with gpu.alone(device):
-            results, told = chart.measured(made, sizes, ["--variant", variant, seed])
+            results, told = chart.measured(made, sizes, ["--variant", variant, *more])
     if as_json:
         print(json.dumps(results))
     else:
@@ -174,7 +181,7 @@ def run_own(file: Path, given: Options, request: Request, asked: bool, as_json: 
     if device.kind == "cpu":
         return _verified(file, given, request, asked, as_json)
     for option in request.options:
-        if not option.startswith("--seed="):
+        if option.partition("=")[0] not in _ON_A_GPU:
             raise UserError(
                 f"With your own kernel, {option.partition('=')[0]} works only on the CPU device; put GEMM_DEVICE=cpu in front."
             )

@@ -42,8 +42,9 @@ struct Settings {
     std::size_t large = 0;             // so many sizes at the end are for fast lessons alone
     std::uint64_t seed = gemm::fresh_seed(), schedule = 0;
     int device = 0, rounds = 0;
-    std::int64_t batch = -1;      // problems, of variants that are batches; else as usual
-    std::optional<int> patience;  // for every size; else by size
+    std::int64_t batch = -1;                 // problems, of variants that are batches; else as usual
+    std::int64_t lda = 0, ldb = 0, ldc = 0;  // 0: no padding
+    std::optional<int> patience;             // for every size; else by size
     bool verify_only = false, energy = false, brief = false;
     std::string like, output, so_far;
 };
@@ -143,6 +144,9 @@ Settings read_options(int argc, char** argv) {
     options.push_back({"--dtype", &dtype, "in short: one type, fp32, bf16 or fp16", "TYPE"});
     options.push_back(
         {"--batch", &s.batch, "how many problems, of variants that are batches [3, or 4 that are grouped]"});
+    for (const auto& [name, pitch] :
+         {std::pair("--lda", &s.lda), std::pair("--ldb", &s.ldb), std::pair("--ldc", &s.ldc)})
+        options.push_back({name, pitch, "elements between the rows of that matrix [no padding]"});
     options.push_back({"--rounds", &s.rounds, "rounds of timing; 0 chooses by cost [0]"});
     options.push_back({"--seed", &s.seed, "seed of the inputs [a fresh one]"});
     options.push_back({"--verify-only", &s.verify_only, "do not time"});
@@ -240,6 +244,9 @@ Json shape_json(const Shape& shape) {
 Shape shape_of(const Settings& s, const Shape& size, const gemm::Variant& variant) {
     Shape shape = size;
     shape.variant = variant;
+    shape.lda = s.lda;
+    shape.ldb = s.ldb;
+    shape.ldc = s.ldc;
     shape.batch = gemm::usual_batch(variant);
     if (variant.batch != gemm::Batch::one && s.batch >= 0) shape.batch = s.batch;
     return shape.resolved();

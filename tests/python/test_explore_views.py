@@ -302,6 +302,42 @@ def test_no_line_begins_with_the_end_of_a_statement(browser: Browser, tmp_path: 
         visit.clean()
 
 
+# Of each framed expression: how far the lines under it go beyond its letters. Of each excerpt: how far it is cut off.
+_SPILLED = """() => ({
+  lines: [...document.querySelectorAll("#source .access")].map((access) => {
+    const under = access.querySelector(".expression");
+    const lines = getComputedStyle(under).textDecorationLine === "underline" ? [...under.getClientRects()] : [];
+    const letters = document.createRange();
+    letters.selectNodeContents(under);
+    const ends = [...letters.getClientRects()].map(({ right }) => right);
+    return lines.length ? Math.max(...lines.map(({ right }) => right)) - Math.max(...ends) : Infinity;
+  }),
+  excerpts: [...document.querySelectorAll("#findings pre")].map((one) => one.scrollWidth - one.clientWidth),
+})"""
+
+
+@_one_browser
+@pytest.mark.parametrize("width", [1366, 390])
+def test_a_line_of_source_has_its_findings_under_it_and_nothing_is_cut_off(browser: Browser, tmp_path: Path, width: int) -> None:
+    payload = made(findings=[RACE, OVERRUN])
+    payload["sources"][0]["lines"][37] += " // which goes on for longer than a telephone or a column of a stage is wide"
+    with browser.visit(written(payload, tmp_path), width, 844) as visit:
+        visit.page.locator("#source button.access").first.wait_for()
+        row = visit.page.locator("#source li", has=visit.page.locator(".found"))
+        said = [(one.locator(".number").inner_text(), one.locator(".found").all_inner_texts()) for one in row.all()]
+        assert said == [
+            ("34", ["1. race: writes As + 132 bytes"]),
+            ("38", ["1. race: reads As + 132 bytes"]),
+            ("44", ["2. out of bounds: writes C[128][3]"]),
+        ]
+        spilled = visit.page.evaluate(_SPILLED)
+        assert len(spilled["lines"]) == 5 and all(abs(one) < 1 for one in spilled["lines"])
+        assert spilled["excerpts"] == [0, 0]
+        visit.fits()
+        visit.accessible()
+        visit.clean()
+
+
 # The cluster
 
 

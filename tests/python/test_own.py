@@ -133,6 +133,17 @@ def test_what_a_gpu_lets_pass_is_said_and_the_launch_goes_on(tmp_path: Path) -> 
         completed(KERNELS / "returned.cu", Options(include=str(tmp_path / "nowhere")))
 
 
+@pytest.mark.parametrize(
+    ("call", "sizes", "findings"),
+    [("flagged<<<M, 64>>>", "4x32x32", set()), ("raced<<<M, 96>>>", "2x64x64", {"race"})],
+)
+def test_what_comes_after_a_tolerated_fault_is_looked_at_too(call: str, sizes: str, findings: set[str]) -> None:
+    found, status = traced(KERNELS / "goes_on.cu", f"--call={call}", f"--sizes={sizes}")
+    assert {one["id"] for one in found["undefined"]} == {"divergent_barrier"}
+    assert {one["id"] for one in found["findings"]} == findings
+    assert (found["error"], status) == (None, int(bool(findings)))
+
+
 STEPS = ("--sizes=2x64x64", "--call")
 
 
@@ -175,6 +186,7 @@ def test_an_index_past_the_end_of_a_local_array_is_found_and_one_into_the_next_s
     line = 1 + next(i for i, content in enumerate(text) if "= sums[i]" in content)
     assert [(one["line"], one["index"], one["array"]) for one in found["overruns"]] == [(line, 4, "float [4]")]
     assert "kernel strips, block (0," in found["overruns"][0]["where"]
+    assert sum(line["bytes"] for line in found["lines"] if line["array"] == "C") == 2 * 128 * 4
     assert (found["findings"], found["verdict"]["passed"], status) == ([], True, 1)
     found, status = traced(KERNELS / "overrun.cu", "--call=pointed<<<dim3(N/128,M),32>>>", "--sizes=2x128x8")
     line = 1 + next(i for i, content in enumerate(text) if "return values[i]" in content)

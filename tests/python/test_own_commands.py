@@ -1,9 +1,11 @@
 """`./gemm run`, `sass` and `timeline` of a kernel that is no lesson's."""
 
+import contextlib
 import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import alone, whole_families
@@ -98,8 +100,49 @@ def test_a_kernel_is_measured_beside_lessons(tmp_path: Path) -> None:
             folder.mkdir()
             made, variant, _ = own.program(CPU, file, Options(call=CALL), folder, ["02_coalesced", "03_smem"])
             results[name], _ = chart.measured(made, "33x47x20", ["--variant", variant, "--seed=1"])
+        # The kernel knows no pitches, which the lessons do.
+        results["tight"], _ = chart.measured(made, "33x47x20", ["--variant", variant, "--seed=1", "--ldc=48"])
+        tf32 = Options(call="by_wmma<<<dim3(N/16,1),32>>>(N,K,A,B,C)", variant="fp32.nt", sums="tf32")
+        made, variant, _ = own.program(CPU, KERNELS / "tf32.cu", tf32, tmp_path, ["02_coalesced"])
+        results["tf32"], _ = chart.measured(made, "16x32x64", ["--variant", variant, "--seed=1"])
     assert [run["lesson"] for run in results["right"]["runs"]] == ["02_coalesced", "03_smem", "right.cu"]
     assert [run["lesson"] for run in results["wrong"]["failed"]] == ["wrong.cu"]
+    assert [run["lesson"] for run in results["tight"]["runs"]] == ["02_coalesced", "03_smem"]
+    assert [run["lesson"] for run in results["tight"]["failed"]] == ["wrong.cu"]
+    assert [(run["lesson"], run["variant"]) for run in results["tf32"]["runs"]] == [("tf32.cu", "tf32_fp32.nt")]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [(Options(sums="fp16"), "add in FP32"), (Options(beta_reads_c=True), "beta = 0"), (Options(sums="tf32"), None)],
+)
+def test_what_is_not_timed_has_its_reason(options: Options, words: str | None) -> None:
+    with pytest.raises(UserError, match=words) if words else contextlib.nullcontext():
+        own.refuse_untimed(options)
+
+
+@pytest.mark.parametrize(("given", "kept", "expected"), [(["--ldc=64"], "", ["--ldc=64"]), ([], "lda = 80\n", ["--lda=80"])])
+def test_pitches_that_are_typed_or_kept_reach_the_program_that_measures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: list[str], kept: str, expected: list[str]
+) -> None:
+    file = tmp_path / "k.cu"
+    file.write_text(SIMPLE, encoding="utf-8")
+    file.with_suffix(".gemm.toml").write_text(f'call = "{CALL}"\n{kept}', encoding="utf-8")
+    told: list[list[str]] = []
+
+    def measured(_: Path, sizes: str, options: list[str]) -> tuple[Any, list[str]]:
+        told.append([sizes, *options])
+        return {"device": {"name": "a GPU"}, "runs": [{"lesson": "k.cu"}]}, []
+
+    monkeypatch.setattr(own.doctor, "choose", lambda: doctor.Device("cuda", None, (), ""))
+    monkeypatch.setattr(own, "program", lambda *_: (file, "fp32", []))
+    monkeypatch.setattr(own.gpu, "alone", lambda _: contextlib.nullcontext())
+    monkeypatch.setattr(own.chart, "measured", measured)
+    request = Request(32, 48, 64, None, (*given, "--seed=7"))
+    assert own.run_own(file, Options(), request, True, True) == 0
+    assert told == [["32x48x64", "--variant", "fp32", *given, "--seed=7", *[one for one in expected if one not in given]]]
+    with pytest.raises(UserError, match="--like works only on the CPU device"):
+        own.run_own(file, Options(), Request(32, 48, 64, None, ("--like=sm_86",)), True, True)
 
 
 needs_nvcc = pytest.mark.skipif(find_nvcc() is None, reason="no nvcc on this machine")

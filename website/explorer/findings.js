@@ -24,6 +24,20 @@ function placeOf(finding) {
     : `${finding.array} + ${grouped(finding.offset)} bytes`;
 }
 
+/**
+ * What is said of a line of source under it: with their numbers in the list, the findings that it has a part in.
+ * @param {Data} data @param {string} file @param {number} line
+ * @returns {string[]} 1. race: writes As + 132 bytes
+ */
+export function under(data, file, line) {
+  return data.trace.findings.flatMap((finding, index) => {
+    const sides = finding.other ? [finding.other, finding] : [finding];
+    const mine = sides.filter((side) => side.file === file && side.line === line);
+    const does = [...new Set(mine.map(({ access }) => (access === "write" ? "writes" : "reads")))].join(" and ");
+    return does ? [`${index + 1}. ${inWords(finding.id)}: ${does} ${placeOf(finding)}`] : [];
+  });
+}
+
 /** @param {Data} data @param {number[] | null} thread */
 const threadOf = (data, thread) => linear(thread, data.descriptor.block, data.trace.threads_per_block);
 
@@ -150,7 +164,8 @@ function side(data, number, does, { file, line }, thread) {
   const code = around.map((words, index) => {
     const at = from + index, mine = at === line;
     const beside = el("span", { class: "number" }, `${mine ? "▶" : " "}${String(at).padStart(4)}  `);
-    return el("span", { class: `code-line ${mine ? "chosen" : ""}` }, beside, `${words.slice(Number.isFinite(indent) ? indent : 0)}\n`);
+    const code = el("span", { class: "code" }, words.slice(Number.isFinite(indent) ? indent : 0));
+    return el("span", { class: `code-line ${mine ? "chosen" : ""}` }, beside, code, "\n");
   });
   const picture = svg("svg", { width: 22, height: 18, "aria-hidden": "true", class: shade(number === "1" ? 0 : 3) },
     box(1, 1, 20, 16, { class: "cell shade" }), centred(11, 13, number, 12, { "font-weight": "bold" }));

@@ -4,6 +4,7 @@ import { inUnits, means, ratio, ratioWords } from "explorer/access";
 import { line as chooseLine } from "explorer/choosing";
 import { expressions, lineOf, pieces, tokens } from "explorer/code";
 import { button, el } from "explorer/dom";
+import { under } from "explorer/findings";
 
 /** @param {gemm.Line} line @returns {string} load of A: 32 sectors a request, ideal 4 */
 function cost(line) {
@@ -27,10 +28,10 @@ export function mount(element, data, state) {
   const rows = new Map();
   /** @type {HTMLButtonElement[]} */
   const buttons = [];
-  /** @param {string} words @param {number} entry @param {string} [look] */
-  const access = (words, entry, look = "") => {
+  /** @param {(Node | string)[]} words @param {number} entry @param {string} [look] @param {string} [end] what stands behind them */
+  const access = (words, entry, look = "", end = "") => {
     const far = (ratio(data.lines[entry]) ?? 0) >= 1.5;
-    const made = button(words, () => state.set(chooseLine(data, state.selection, entry)), {
+    const made = button([el("span", { class: "expression" }, words), end], () => state.set(chooseLine(data, state.selection, entry)), {
       class: `access ${far ? "far" : ""} ${look}`, "data-entry": entry, "aria-pressed": "false", title: cost(data.lines[entry]),
     });
     buttons.push(made);
@@ -68,18 +69,20 @@ export function mount(element, data, state) {
           code.push(shown(all[at]));
           continue;
         }
-        const made = access("", entry);
-        for (; at < all.length && all[at].entry === entry; at++) made.append(shown(all[at]));
+        /** @type {Node[]} */
+        const words = [];
+        for (; at < all.length && all[at].entry === entry; at++) words.push(shown(all[at]));
         at -= 1;
         const next = all[at + 1];
         const end = next?.entry === null ? /^[;,)\]]{1,3}/.exec(next.text)?.[0] ?? "" : ""; // which must not begin a line of its own
         if (end) next.text = next.text.slice(end.length);
-        code.push(end ? el("span", { class: "held" }, made, end) : made);
+        code.push(access(words, entry, "", end));
       }
-      for (const entry of others) code.push(document.createTextNode(" "), access(`${data.lines[entry].op} ${data.lines[entry].array}`, entry, "beside"));
+      for (const entry of others) code.push(document.createTextNode(" "), access([`${data.lines[entry].op} ${data.lines[entry].array}`], entry, "beside"));
       const indent = line.length - text.length;
       const row = el("li", {}, el("span", { class: "number" }, String(number)), margin(data, entries),
-        el("span", { class: "code", style: `padding-left: min(${indent + 4}ch, 50%)` }, code));
+        el("span", { class: "code", style: `--indent: ${indent}` }, code),
+        under(data, file, number).map((words) => el("span", { class: "found" }, words)));
       rows.set(`${file} ${number}`, row);
       list.append(row);
     });

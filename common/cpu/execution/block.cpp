@@ -324,23 +324,25 @@ void Block::release_barrier() {
     std::uint64_t holds = 0;  // for how many threads the barrier's predicate does
     for (const Thread& t : threads_) holds += t.in;
     // The hardware counts threads that arrive, wherever, and those that have returned do not count.
-    const auto refuse = [&](const std::string& place, const std::string& why, const char* rule) {
-        if (tolerates(FaultId::divergent_barrier, text(site) + place, why + rule)) return;
-        stop_observing();
+    const auto refuse = [&](InWords& words, const std::string& place, const std::string& why,
+                            const char* rule) {
+        if (words.goes_on(tolerates(FaultId::divergent_barrier, text(site) + place, why + rule))) return;
         throw BlockFailure{FaultId::divergent_barrier, why + "."};
     };
     for (int i = 0; i < count_; ++i) {
         Thread& t = thread(i);
         if (state(i) == State::done) {
-            refuse({},
+            InWords words;
+            refuse(words, {},
                    thread_place(i) + "divergent barrier: it returned without reaching the " + text(site) +
                        " where " + who(waiting) + " waits",
                    " (CUDA's guide has it wait for \"all non-exited threads\" of the block: a GPU goes on).");
             continue;
         }
         if (!same_place(t.site, site)) {
+            InWords words;
             refuse(
-                text(t.site),
+                words, text(t.site),
                 thread_place(i) + "divergent barrier: it waits at " + text(t.site) + ", while " +
                     who(waiting) + " waits at " + text(site),
                 " (a GPU counts who arrives and goes on; CUDA's guide allows a barrier in conditional code "

@@ -56,6 +56,19 @@ constexpr double kBarrierPatience =
 
 /// Where a kernel's mistake is put into words: nothing of that is an access of the kernel's.
 void stop_observing();
+/// Around the words about one that may be tolerated: if it is, what comes after them is the kernel's own
+/// again.
+class InWords {
+  public:
+    InWords() { stop_observing(); }
+    ~InWords();
+    InWords(const InWords&) = delete;
+    InWords& operator=(const InWords&) = delete;
+    bool goes_on(bool tolerated) { return goes_on_ = tolerated; }
+
+  private:
+    bool goes_on_ = false;
+};
 
 class Block;
 class Cluster;

@@ -409,6 +409,7 @@ void Block::check_nothing_left() {
     check_warpgroups();
     const BulkCopy* copy = bulk_.left_behind();
     if (copy == nullptr) return;
+    InWords words;
     const std::string why =
         "the block has ended, but no thread has waited for the " +
         std::string(copy->load ? "load" : "store") + " that it started at " + copy->site.file + ":" +
@@ -416,10 +417,8 @@ void Block::check_nothing_left() {
         (copy->load ? ": its bytes would come to shared memory that is another block's by then."
                     : ": shared memory that it reads would be another block's by then.");
     const std::string text = copy->by->thread_place(copy->thread) + why;
-    if (copy->load || !tolerates(FaultId::copy_left_behind, why, text)) {
-        stop_observing();
+    if (!words.goes_on(!copy->load && tolerates(FaultId::copy_left_behind, why, text)))
         throw BlockFailure{FaultId::copy_left_behind, text};
-    }
     for (int i = 0; i < count_; ++i) {
         bulk_.commit(i);
         (void)bulk_.wait(i, 0, false, dice_);

@@ -95,11 +95,13 @@ void Block::mbarrier_arrive_at(const void* caller, void* address, unsigned rank,
                                const Site& site) {
     use_async();
     check_shared(address, sizeof(std::uint64_t), sizeof(std::uint64_t), "an mbarrier", site);
-    if (rank < cluster_.size() && cluster_.has_left(rank) &&
-        tolerates(FaultId::cluster_misused, text(site),
-                  thread_place(running_->thread) + text(site) + " reaches block " + std::to_string(rank) +
-                      " of its cluster, which has returned."))
-        return;
+    if (rank < cluster_.size() && cluster_.has_left(rank)) {
+        InWords words;
+        if (words.goes_on(tolerates(FaultId::cluster_misused, text(site),
+                                    thread_place(running_->thread) + text(site) + " reaches block " +
+                                        std::to_string(rank) + " of its cluster, which has returned.")))
+            return;
+    }
     (void)reach(rank, site);
     const Arrival arrival{caller, site, rank_, rank, running_->thread, address, count, release};
     current().did = current().site = site;
@@ -114,13 +116,13 @@ void Block::deliver(const Arrival& arrival) {
     };
     const std::string of_rank = " of block " + std::to_string(arrival.rank);
     if (cluster_.has_left(arrival.rank)) {
+        InWords words;
         const BlockFailure failure =
             fails(FaultId::cluster_misused,
                   "reaches block " + std::to_string(arrival.rank) +
                       " of its cluster when that has returned: an arrival takes its time, and the block has "
                       "to wait for it");
-        if (tolerates(failure.id, text(arrival.site), failure.message)) return;
-        stop_observing();
+        if (words.goes_on(tolerates(failure.id, text(arrival.site), failure.message))) return;
         throw failure;
     }
     Block& there = cluster_.block(arrival.rank);

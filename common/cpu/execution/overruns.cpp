@@ -73,6 +73,8 @@ extern "C" void __ubsan_handle_out_of_bounds(const OutOfBounds* found, std::uint
         ++same->count;
         return;
     }
+    cpu_device::InWords words;
+    words.goes_on(true);
     all().push_back({place.file, place.line, place.column, name_of(*found->array),
                      index_of(*found->index, index), here()});
 }
@@ -89,6 +91,8 @@ extern "C" void __ubsan_handle_type_mismatch_v1(const TypeMismatch* found, std::
         return o.line == place.line && o.file == place.file;
     });
     if (same == all().end()) {
+        cpu_device::InWords words;
+        words.goes_on(true);
         all().push_back({place.file, place.line, place.column, name_of(*found->type), {}, here()});
     } else if (!same->index && same->column == place.column) {
         ++same->count;

@@ -137,6 +137,8 @@ class Observer {
     virtual void fenced() = 0;
     /// The kernel has made a mistake that ends it: what is computed from here on, to say so, is not its own.
     virtual void fails() = 0;
+    /// It was tolerated, and is in words: from here on all is the kernel's own again.
+    virtual void goes_on() = 0;
     virtual void blocks_end() = 0;  // also of a cluster that failed
     /// The host has copied to the device's memory, or filled it. In its own thread, between launches.
     virtual void host_writes(const void* start, std::size_t bytes) = 0;

@@ -74,6 +74,9 @@ void set_observer(Observer* o) {
 void stop_observing() {
     if (the_observer != nullptr) the_observer->fails();
 }
+InWords::~InWords() {
+    if (goes_on_ && the_observer != nullptr) the_observer->goes_on();
+}
 
 void Job::fail(std::uint64_t block, BlockFailure why) {
     const std::scoped_lock lock(mutex);

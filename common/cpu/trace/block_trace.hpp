@@ -37,6 +37,7 @@ class BlockTrace {
     void block_left(unsigned rank) { races_.block_left(rank); }
     /// The kernel has made a mistake that ends it.
     void fails() { failed_ = true; }
+    void goes_on() { failed_ = false; }
     /// Also of blocks that failed.
     void end();
     /// Has begun, and not ended.

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "common/cpu/execution/block.hpp"
@@ -22,6 +23,7 @@ struct alignas(64) Local {
     std::array<char, 65536> below;
     Requests::Here here;              // of the running thread, while its accesses are recorded; else nowhere
     BlockTrace* trace;                // while a block runs, but for the time that tracing itself takes
+    BlockTrace* failed;               // that which was recording when a mistake was put into words
     BlockTrace* own;                  // of the clusters that the worker has side by side, that which runs
     std::vector<BlockTrace*>* sides;  // of all of them, once it has had some; it keeps them
     unsigned side;                    // which runs
@@ -77,6 +79,7 @@ class Tracer final : public Observer {
     }
     void blocks_begin(const std::vector<BlockView>& views) override {
         stop_recording();
+        local.failed = nullptr;
         // On the heap: what an overflowing shared array finds behind it are pads.
         if (local.sides == nullptr) local.sides = new std::vector<BlockTrace*>;
         while (local.sides->size() <= local.side) local.sides->push_back(new BlockTrace);
@@ -217,7 +220,16 @@ class Tracer final : public Observer {
         session->host_writes(address_of(start), bytes);
     }
     void fails() override {
-        if (BlockTrace* const was = stop_recording()) was->fails();
+        if (BlockTrace* const was = stop_recording()) {
+            was->fails();
+            local.failed = was;
+        }
+    }
+    void goes_on() override {
+        BlockTrace* const was = std::exchange(local.failed, nullptr);
+        if (was == nullptr || was != local.own || !local.running) return;
+        was->goes_on();
+        record_with(was);
     }
     void blocks_end() override {
         stop_recording();
