@@ -152,9 +152,8 @@ inspect 01 --beta much
 inspect 01 --dtype tf32
 inspect 01 --json --plot
 inspect 01 --record
-inspect --bench --k 3
-inspect --bench 01 --dtype fp16
-inspect --bench --record
+inspect --record --k 3
+inspect --against-ncu --record
 inspect --against-ncu""".splitlines()
 
 
@@ -204,11 +203,6 @@ def test_plot_says_what_it_wrote(inspected: Checkout, approve: Approve) -> None:
     approve(inspected.run("inspect", "01", "--plot", "--array", "A", status=0).stdout.splitlines()[-1])
     stems = ["out/inspect/01_naive_line30_A_load", "out/inspect/01_naive_owners"]
     assert all((inspected.root / f"{stem}{suffix}").stat().st_size for stem in stems for suffix in (".png", ".svg"))
-
-
-def test_bench(inspected: Checkout, approve: Approve) -> None:
-    inspected.program("01_naive", "exit 0\n")
-    approve(re.sub(r"[\d.]+(?= *│)", "…", cells(inspected.run("inspect", "01", "--bench", status=0).stdout)))
 
 
 # What is published.
