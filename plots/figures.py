@@ -168,8 +168,8 @@ def _held(
 
 
 def problems(root: Path) -> list[str]:
-    """Every figure of the second edition's pages that is not rounded or not near what is recorded: file, line, figure, and what
-    is recorded nearest to it."""
+    """Every figure of lessons' pages that is not rounded or not near what is recorded: file, line, figure, and what is recorded
+    nearest to it."""
     if not (root / RESULTS).exists():
         return []
     recorded, found, pages = _Recorded(root), list[str](), prose.pages(root)

@@ -1,7 +1,6 @@
 """The running text of a lesson's two pages: what is left without code, tables, captions, pictures and comments.
 
-A lesson with an EVIDENCE.md is of the second edition: its README.md teaches, its EVIDENCE.md proves. The others are still one
-page, and what is said here of pages does not hold for them.
+README.md teaches, EVIDENCE.md proves. A README.md without the other is no lesson's: a folder's of several steps.
 """
 
 from __future__ import annotations
@@ -41,15 +40,15 @@ class Paragraph:
             start = end
 
 
-def second_edition(page: Path) -> bool:
+def of_lesson(page: Path) -> bool:
     """Whether a Markdown file is one of a lesson's two pages."""
     return page.name in (README, EVIDENCE) and (page.parent / EVIDENCE).exists()
 
 
 def pages(root: Path) -> list[tuple[str, Path]]:
-    """The lesson and the file of every page of the second edition."""
+    """The lesson and the file of every lesson's page that is there."""
     homes = [(lesson, root / folder_of(lesson, root)) for lesson in lessons(root)]
-    return [(lesson, home / name) for lesson, home in homes for name in (README, EVIDENCE) if second_edition(home / name)]
+    return [(lesson, home / name) for lesson, home in homes for name in (README, EVIDENCE) if of_lesson(home / name)]
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

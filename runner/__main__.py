@@ -222,7 +222,6 @@ def inspect_command(
     array: Optional[str] = typer.Option(None, help="Show only this array, such as A or As."),
     as_json: bool = typer.Option(False, "--json", help="Print the counts as JSON, or write them to a FILE.json named after it."),
     plot: bool = typer.Option(False, "--plot", help="Draw each line's access by a warp, and who owns what, in out/inspect/."),
-    bench: bool = typer.Option(False, "--bench", help="Compare the time of tracing with a plain run (no LESSON: all)."),
     record: bool = typer.Option(False, "--record", help="Write plots/results/counts.json and the lessons' tables of counts."),
     against_ncu: bool = typer.Option(False, "--against-ncu", help="Compare with a GPU's own counters (no LESSON: all)."),
     call: Optional[str] = _CALL,
@@ -243,16 +242,16 @@ def inspect_command(
         from runner.inspect import own_example
 
         return own_example.record(chosen, drawing.own_kernel)
-    modes = [mode for mode, on in (("--bench", bench), ("--record", record), ("--against-ncu", against_ncu)) if on]
+    modes = [mode for mode, on in (("--record", record), ("--against-ncu", against_ncu)) if on]
     if modes:
-        own = ("names", "bench", "record", "against_ncu", *(["as_json"] if against_ncu else []))
+        own = ("names", "record", "against_ncu", *(["as_json"] if against_ncu else []))
         given = [_option(name) for name, value in ctx.params.items() if name not in own and value not in (None, False)]
         excess = [*modes[1:], *given, *chosen * record]
         if excess:
             raise UserError(f"{modes[0]} has its own shapes and output; leave {', '.join(excess)} out.")
         if against_ncu:
             return counters.against(chosen, files[0].absolute() if files else None, as_json)
-        return inspection.record(drawing.published_accesses, drawing.counts) if record else inspection.bench(chosen)
+        return inspection.record(drawing.published_accesses, drawing.counts)
     if len(chosen) != 1 or len(files) > 1:
         raise UserError("inspect takes one LESSON, such as ./gemm inspect 02, and after --json one file, such as 02.json.")
     if as_json and (plot or line or array):

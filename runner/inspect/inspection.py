@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import statistics
 import sys
 import tempfile
 import time
@@ -25,10 +24,10 @@ from runner.core.results import ROOT, UserError, lessons, of_version, parsed, wr
 from runner.inspect.trace_types import Figure, Line, Trace, Wgmma
 
 SCHEMA = 1
-SIZE, RECORDED, BENCHED = 128, 256, 256  # M = N = K: by default, of the published counts, of --bench
+SIZE, RECORDED = 128, 256  # M = N = K: by default, of the published counts
 COUNTS = "plots/results/counts.json"
 LONGEST, LARGEST_K = 60, 1_000_000  # seconds, steps along K: what is traced without --blocks, and at all
-ACCESSES_A_SECOND, ELEMENTS_A_SECOND = 30e6, 30e6  # traced accesses, and elements of A, B and C made ready; --bench measures
+ACCESSES_A_SECOND, ELEMENTS_A_SECOND = 30e6, 30e6  # traced accesses, and elements of A, B and C made ready
 _CPU = doctor.Device("cpu", None, (), "kernels are traced on the CPU")  # whatever GEMM_DEVICE says
 _SAMPLE = 4  # what --blocks is offered
 _KEYS = {"lesson", "kernel", "m", "n", "k", "lines", "wgmma", "findings", "totals"}
@@ -497,38 +496,4 @@ def record(draw: Callable[[Trace], list[Path]], update_tables: Callable[[], list
     write_atomically(ROOT / COUNTS, as_text(counts))
     files = [*update_tables(), *pictures]
     print(f"Written: {', '.join([COUNTS, *(str(path.relative_to(ROOT)) for path in files)])}.")
-    return 0
-
-
-# What tracing costs
-
-
-def bench(names: Sequence[str]) -> int:
-    """Traced against plain at 256³, a row a lesson: whole programs, both with making the inputs and verifying all of C."""
-    chosen = [lesson.find(name) for name in names] or lessons()
-    folder = build_tracer(*chosen)
-    request = Request(BENCHED, BENCHED, BENCHED, options=("--seed=1",))
-    rows = []
-    for name in chosen:
-        plain, traced = [], []
-        accesses = 0
-        for _ in range(3):
-            begin = time.monotonic()
-            options = [f"--{key}={getattr(request, key)}" for key in ("m", "n", "k")] + ["--seed=1", "--verify-only", "--json"]
-            done = process.stream([folder / name, *options], f"Running {name}", process.unseen)
-            plain.append(time.monotonic() - begin)
-            if done.status:
-                raise UserError(f"{name} ended with status {done.status}; ./gemm run {name} says more.")
-            begin = time.monotonic()
-            accesses = sum(line["threads"] for line in trace(folder / "gemm_inspect", name, request)[0]["lines"])
-            traced.append(time.monotonic() - begin)
-        slow, quick = statistics.median(traced), statistics.median(plain)
-        figures = [f"{quick:.2f}", f"{slow:.2f}", f"{slow / quick:.1f}", grouped(accesses), f"{accesses / slow / 1e6:.1f}"]
-        rows.append([name, *figures])
-    columns = ("lesson", "plain (s)", "traced (s)", "factor", "accesses", "million a second")
-    tables.show(tables.grid(columns, rows, left=("lesson",)))
-    print(
-        f"{request.shape}, median of 3, wall time of whole programs on this machine's CPU. Plain: the lesson with --verify-only; "
-        "traced: gemm_inspect. Both make the same inputs, run the kernel and verify all of C."
-    )
     return 0

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import textwrap
-from contextlib import suppress
 from pathlib import Path
 
 from rich import box
@@ -93,21 +92,11 @@ def hint(name: str, hunt: bool, level: str | None) -> int:
 
 
 def provide(task: Task) -> str:
-    """Writes the learner's file where there is none: the start, or what they wrote where it used to be. What was done, as a
-    sentence; an empty one where the file is there."""
+    """Writes the learner's file, the start, where there is none. What was done, as a sentence; an empty one where the file is
+    there."""
     if task.file.exists() or task.file.is_symlink():
         return ""
-    start, text = progress.starter(task), None
-    if task.former.is_file():
-        with suppress(OSError):  # what cannot be read cannot be carried over
-            text = task.former.read_bytes()
-    mine = text is not None and progress.text_of(task.former) != start
-    write_atomically(task.file, text if text is not None and mine else start)
-    if mine:
-        return (
-            f"Your {shown(task.former)} was copied to {shown(task.file)}: what you write has a folder of its own now. "
-            f"The old file stays as it is, but is no longer read."
-        )
+    write_atomically(task.file, progress.starter(task))
     old = "".join(f" Your {shown(file)} is of an earlier version of this lesson, and stays as it is." for file in task.earlier)
     return f"Written: {shown(task.file)}, the starting file of {task.title}.{old}"
 

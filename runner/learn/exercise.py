@@ -226,7 +226,7 @@ class Task:
 
     @property
     def former(self) -> Path:
-        """Where learners edited it before they had a folder of their own: beside kernel.cu."""
+        """Beside kernel.cu, where a submission may have it, too."""
         return self.root / self.folder / _FILES[self.kind]
 
     @property

@@ -112,19 +112,11 @@ TEST_CASE("codec: every type has a name and its bits") {
         }
     }
     CHECK(index == 11);
-    for (const auto& [name, bits] : {std::pair{"fp32", 32},
-                                     {"tf32", 32},
-                                     {"int32", 32},
-                                     {"bf16", 16},
-                                     {"fp16", 16},
-                                     {"e4m3", 8},
-                                     {"e5m2", 8},
-                                     {"e8m0", 8},
-                                     {"int8", 8},
-                                     {"int4", 4},
-                                     {"e2m1", 4}}) {
-        CHECK(gemm::info(type_of_name(name)).bits == bits);
-    }
+    for (const char* const name : {"fp32", "tf32", "int32"}) CHECK(gemm::info(type_of_name(name)).bits == 32);
+    for (const char* const name : {"bf16", "fp16"}) CHECK(gemm::info(type_of_name(name)).bits == 16);
+    for (const char* const name : {"e4m3", "e5m2", "e8m0", "int8"})
+        CHECK(gemm::info(type_of_name(name)).bits == 8);
+    for (const char* const name : {"int4", "e2m1"}) CHECK(gemm::info(type_of_name(name)).bits == 4);
     CHECK(gemm::bytes_of(DType::int4, 0) == 0);
     CHECK(gemm::bytes_of(DType::e2m1, 7) == 4);
 }

@@ -1,5 +1,5 @@
-// The types of two bytes: their conversion against arithmetic that is written down differently, what the
-// verifier makes of them, and lessons that offer several.
+// The types of two bytes: what the verifier makes of them, and lessons that offer several. (How numbers
+// become theirs: codec_test.cpp.)
 #include "common/check/dtype.hpp"
 #include "common/check/variant.hpp"
 
@@ -32,27 +32,6 @@ using test::kInf;
 using test::kNaN;
 constexpr DType kShort[] = {DType::bf16, DType::fp16};
 
-std::uint32_t bits(float x) {
-    return std::bit_cast<std::uint32_t>(x);
-}
-
-/// The value of a pattern, by the definition of the format: ±mantissa · 2^exponent.
-double value_of(DType dtype, std::uint32_t pattern) {
-    const gemm::DTypeInfo& i = gemm::info(dtype);
-    const int mantissa_bits = i.precision - 1, bias = (1 << (i.exponent_bits - 1)) - 1;
-    const auto mantissa = static_cast<double>(pattern % (1u << mantissa_bits));
-    const int exponent = static_cast<int>(pattern % 0x8000u >> mantissa_bits);
-    const double size = exponent == 0 ? std::ldexp(mantissa, 1 - bias - mantissa_bits)
-                                      : std::ldexp(mantissa + std::ldexp(1.0, mantissa_bits),
-                                                   exponent - bias - mantissa_bits);
-    return pattern >= 0x8000u ? -size : size;
-}
-
-std::uint32_t infinity_of(DType dtype) {
-    const gemm::DTypeInfo& i = gemm::info(dtype);
-    return ((1u << i.exponent_bits) - 1) << (i.precision - 1);
-}
-
 Shape shape_of(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k, bool padded, float alpha = 1.0f,
                float beta = 0.0f) {
     Shape s = test::shape(m, n, k, padded, alpha, beta);
@@ -65,92 +44,6 @@ Verdict run(const Lesson& lesson, const Shape& shape) {
 }
 
 }  // namespace
-
-TEST_CASE("dtype: names, sizes and accuracies") {
-    CHECK(gemm::size_of(DType::fp32) == 4);
-    CHECK(gemm::size_of(DType::bf16) == 2);
-    CHECK(gemm::size_of(DType::fp16) == 2);
-    for (const DType dtype : {DType::fp32, DType::bf16, DType::fp16}) {
-        CHECK(gemm::dtype_named(gemm::dtype_name(dtype)) == dtype);
-    }
-    CHECK_FALSE(gemm::dtype_named("FP32"));
-    CHECK(gemm::unit_roundoff(DType::fp32) == 0x1p-24);
-    CHECK(gemm::unit_roundoff(DType::bf16) == 0x1p-8);
-    CHECK(gemm::unit_roundoff(DType::fp16) == 0x1p-11);
-    CHECK(gemm::half_smallest(DType::fp32) == 0x1p-150);
-    CHECK(gemm::half_smallest(DType::bf16) == 0x1p-134);
-    CHECK(gemm::half_smallest(DType::fp16) == 0x1p-25);
-    CHECK(gemm::overflow_threshold(DType::fp16) == 65520.0);
-    CHECK(gemm::overflow_threshold(DType::bf16) == 0x1.ffp127);
-}
-
-TEST_CASE("dtype: every pattern decodes to its value and encodes to itself") {
-    for (const DType dtype : kShort) {
-        INFO(gemm::dtype_name(dtype));
-        const std::uint32_t infinity = infinity_of(dtype);
-        for (std::uint32_t pattern = 0; pattern <= 0xffffu; ++pattern) {
-            const float value = gemm::decode(dtype, pattern);
-            const std::uint32_t magnitude = pattern & 0x7fffu;
-            INFO("pattern " << pattern << ", value " << value);
-            if (magnitude > infinity) {
-                if (!std::isnan(value)) FAIL("a NaN was lost");
-                if ((gemm::encode(dtype, value) & 0x7fffu) <= infinity) FAIL("a NaN was lost");
-                continue;
-            }
-            if (magnitude == infinity) {
-                if (value != (pattern == magnitude ? kInf : -kInf)) FAIL("an infinity was lost");
-            } else if (static_cast<double>(value) != value_of(dtype, pattern)) {
-                FAIL("expected " << value_of(dtype, pattern));
-            }
-            if (std::signbit(value) != (pattern >= 0x8000u)) FAIL("the sign was lost");
-            if (gemm::encode(dtype, value) != pattern) FAIL("it became " << gemm::encode(dtype, value));
-        }
-    }
-}
-
-TEST_CASE("dtype: encoding rounds to nearest, ties to even") {
-    for (const DType dtype : kShort) {
-        INFO(gemm::dtype_name(dtype));
-        const std::uint32_t infinity = infinity_of(dtype);
-        for (std::uint32_t low = 0; low < infinity; ++low) {
-            // What lies halfway to the next number, and right beside it. Behind the largest one: infinity.
-            const double next = low + 1 == infinity
-                                    ? 2 * gemm::overflow_threshold(dtype) - value_of(dtype, low)
-                                    : value_of(dtype, low + 1);
-            const auto middle = static_cast<float>((value_of(dtype, low) + next) / 2);       // FP32 has it
-            if (static_cast<double>(middle) != (value_of(dtype, low) + next) / 2) continue;  // below FP32's
-            const std::uint32_t even = low % 2 == 0 ? low : low + 1;
-            INFO("between " << low << " and the next");
-            if (gemm::encode(dtype, middle) != even) FAIL("ties go elsewhere");
-            if (gemm::encode(dtype, -middle) != (even | 0x8000u)) FAIL("negative ties go elsewhere");
-            if (gemm::encode(dtype, std::nextafter(middle, 0.0f)) != low)
-                FAIL("less than half was rounded up");
-            if (gemm::encode(dtype, std::nextafter(middle, kInf)) != low + 1)
-                FAIL("more than half was rounded down");
-        }
-        CHECK(gemm::encode(dtype, kInf) == infinity);
-        CHECK(gemm::encode(dtype, -kInf) == (infinity | 0x8000u));
-        CHECK(gemm::encode(dtype, std::numeric_limits<float>::max()) == infinity);
-        CHECK(gemm::encode(dtype, std::bit_cast<float>(0x7f800001u)) > infinity);  // a NaN stays one
-    }
-    CHECK(gemm::encode(DType::fp16, 0x1p-25f) == 0);
-    CHECK(gemm::encode(DType::fp16, 0x1.8p-25f) == 1);
-    CHECK(gemm::encode(DType::fp16, std::numeric_limits<float>::denorm_min()) == 0);
-    CHECK(gemm::encode(DType::bf16, std::bit_cast<float>(0x00008001u)) == 1);
-}
-
-TEST_CASE("dtype: poison and guard are signalling NaNs that come back as themselves") {
-    for (const DType dtype : kShort) {
-        for (const std::uint32_t special : {gemm::kPoisonBits, gemm::kGuardBits}) {
-            const std::uint32_t pattern = gemm::encode(dtype, std::bit_cast<float>(special));
-            CHECK(pattern > infinity_of(dtype));
-            CHECK(pattern < 0x8000u);
-            CHECK((pattern & (1u << (gemm::info(dtype).precision - 2))) == 0);  // not quiet
-            CHECK(bits(gemm::decode(dtype, pattern)) == special);
-        }
-        CHECK(gemm::encode(dtype, kNaN) != gemm::encode(dtype, std::bit_cast<float>(gemm::kPoisonBits)));
-    }
-}
 
 TEST_CASE("dtype: a workload's matrices are as they lie in memory") {
     test::device();

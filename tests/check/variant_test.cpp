@@ -4,6 +4,7 @@
 
 #include <array>
 #include <set>
+#include <sstream>
 #include <string>
 #include <tuple>
 
@@ -87,51 +88,20 @@ TEST_CASE("variant: every variant has one text, and comes back from it") {
         CHECK(gemm::text(v) == name);
         CHECK(gemm::variant_named(name) == v);
     }
-    for (const char* const wrong : {"int4g128",
-                                    "int4g0.bf16",
-                                    "int4g.bf16",
-                                    "int4g0128.bf16",
-                                    "int4g128.bf16.nn",
-                                    "int4g128.fp32",
-                                    "bf16g128.bf16",
-                                    "int4g128.bf16_bf16",
-                                    "int4g128.nt",
-                                    "bf16+",
-                                    "+bias",
-                                    "bf16+bias+bias",
-                                    "bf16+gelu+bias",
-                                    "bf16+bias.nt",
-                                    "bf16+silu",
-                                    "bf16+to_",
-                                    "bf16+to_int8",
-                                    "bf16+to_fp16+to_fp16",
-                                    "int8_int32+bias",
-                                    "int8_int32+to_fp32",
-                                    "e4m3_bf16+to_e4m3",
-                                    "",
-                                    "FP32",
-                                    "tf32",
-                                    "bf16.",
-                                    ".nt",
-                                    "bf16.nn",
-                                    "bf16.nt.nt",
-                                    "bf16.strided.nt",
-                                    "bf16.strided.strided",
-                                    "bf16.strided.grouped",
-                                    "bf16.grouped+bias",
-                                    "bf16.strided+bias",
-                                    "int4g128.bf16.strided",
-                                    "bf16.xt",
-                                    "bf16_bf16",
-                                    "bf16_bf16_fp32",
-                                    "fp32_fp32_fp32",
-                                    "bf16_",
-                                    "_bf16",
-                                    "fp32_bf16_fp16_fp32",
-                                    "bf16 "}) {
+    std::istringstream texts_of_none(
+        "int4g128 int4g0.bf16 int4g.bf16 int4g0128.bf16 int4g128.bf16.nn int4g128.fp32 "
+        "bf16g128.bf16 int4g128.bf16_bf16 int4g128.nt bf16+ +bias bf16+bias+bias "
+        "bf16+gelu+bias bf16+bias.nt bf16+silu bf16+to_ bf16+to_int8 "
+        "bf16+to_fp16+to_fp16 int8_int32+bias int8_int32+to_fp32 e4m3_bf16+to_e4m3 FP32 "
+        "tf32 bf16. .nt bf16.nn bf16.nt.nt bf16.strided.nt bf16.strided.strided "
+        "bf16.strided.grouped bf16.grouped+bias bf16.strided+bias int4g128.bf16.strided "
+        "bf16.xt bf16_bf16 bf16_bf16_fp32 fp32_fp32_fp32 bf16_ _bf16 "
+        "fp32_bf16_fp16_fp32");
+    for (std::string wrong; texts_of_none >> wrong;) {
         INFO(wrong);
         CHECK_FALSE(gemm::variant_named(wrong));
     }
+    for (const char* const wrong : {"", "bf16 "}) CHECK_FALSE(gemm::variant_named(wrong));
 }
 
 TEST_CASE("variant: the options name one, --dtype in short") {

@@ -19,7 +19,7 @@ from runner.core.compiling import Source
 from runner.core.kernel_hash import kernel_hash
 from runner.core.results import ROOT, UserError, folder_of, lessons
 from runner.measure import autotune, tuning
-from runner.measure.tuning import Compared, Configuration, Tuning
+from runner.measure.tuning import Compared, Tuning
 
 KERNEL = """// a kernel
 namespace lesson_01 {
@@ -460,8 +460,3 @@ def test_an_interrupt_leaves_nothing_behind(gpu: Checkout, during: str) -> None:
 def test_a_machine_at_fault_is_no_configuration_that_does_not_compile(gpu: Checkout, approve: Approve) -> None:
     gpu.tool("fake_cc", 'echo "error: could not open output file: No space left on device"\nexit 1\n')
     approve(gpu.run("autotune", "01", status=2).stderr)
-
-
-def test_a_configuration_names_itself() -> None:
-    configuration = Configuration("06b_warp_tile", 3, {}, {}, True, False)
-    assert (configuration.name, configuration.namespace) == ("06b_warp_tile.3", "tuned_06b_3")

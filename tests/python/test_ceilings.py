@@ -17,6 +17,7 @@ from plots_synthetic import ceilings
 from test_nvcc import find_nvcc, nvcc_command
 
 from runner.core.results import ROOT
+from runner.inspect import machine_code
 
 # gemm_ceilings as the fake build produces it: prints progress, and writes $FAKES/ceilings.json.
 PROGRAM = """
@@ -95,20 +96,8 @@ def cuobjdump() -> str | None:
     return shutil.which("cuobjdump") or (shutil.which("cuobjdump", path=str(Path(nvcc).parent)) if nvcc else None)
 
 
-def loops(sass: str) -> dict[str, list[Counter[str]]]:
-    """Kernel (the mangled name) -> the instructions of each of its loops, by opcode with its modifiers."""
-    found: dict[str, list[Counter[str]]] = {}
-    for function in re.split(r"^\s*Function : ", sass, flags=re.MULTILINE)[1:]:
-        code = [
-            (int(at, 16), re.sub(r"^@!?U?P\w+ ", "", text))
-            for at, text in re.findall(r"^\s*/\*([0-9a-f]{4,6})\*/\s+(.*?);", function, re.MULTILINE)
-        ]
-        found[function.split("\n", 1)[0].strip()] = [
-            Counter(text.split()[0] for at, text in code if int(back[1], 16) <= at <= end)
-            for end, text_ in code
-            if (back := re.match(r"BRA.*?0x([0-9a-f]+)", text_)) and int(back[1], 16) < end
-        ]
-    return found
+def function(sass: str, kernel: str) -> machine_code.Function:
+    return next(one for one in machine_code.functions(sass) if kernel in one.name)
 
 
 @pytest.fixture(scope="module")
@@ -136,14 +125,12 @@ def sass(tmp_path_factory: pytest.TempPathFactory) -> str:
     ],
 )
 def test_the_loop_does_what_is_measured(kernel: str, opcode: str, least: int, others: int, sass: str) -> None:
-    bodies = next(value for name, value in loops(sass).items() if kernel in name)
+    bodies = [Counter(one.opcode for one in loop.own) for loop in machine_code.loops(function(sass, kernel))]
     body = max(bodies, key=lambda counts: counts[opcode])
     assert body[opcode] >= least, bodies
     assert sum(body.values()) - body[opcode] <= others, bodies
 
 
 def test_a_copy_loads_all_before_it_stores(sass: str) -> None:
-    functions = re.split(r"^\s*Function : ", sass, flags=re.MULTILINE)[1:]
-    function = next(part for part in functions if "4copyE" in part.split("\n")[0])
-    accesses = re.findall(r"\b((?:LDG|STG)\.E\.128)", function)
+    accesses = [one.kind for one in function(sass, "4copyE").code if one.kind in ("LDG.E.128", "STG.E.128")]
     assert accesses == ["LDG.E.128"] * 4 + ["STG.E.128"] * 4

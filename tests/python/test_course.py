@@ -212,22 +212,6 @@ def test_start_writes_the_file_once(taught: Checkout) -> None:
     hold("course", {"start": written + there + transcript(taught, "start 02 --hunt")})
 
 
-def test_what_was_written_beside_the_kernel_is_carried_over(taught: Checkout) -> None:
-    former = taught.root / "01_naive" / "exercise.cu"
-    file = taught.root / "exercises" / "01_naive" / "exercise.cu"
-    start = file.read_text()
-    former.write_bytes(b"mine \xff\r\n")
-    said(taught, "start", "01")  # nothing is overwritten
-    assert file.read_text() == start
-    file.unlink()
-    hold("course", {"start of what was written beside the kernel": transcript(taught, "start 01")})
-    assert file.read_bytes() == former.read_bytes() == b"mine \xff\r\n"
-    file.unlink()
-    former.write_text(start)  # nobody has written anything there
-    said(taught, "start", "01")
-    assert file.read_text() == start
-
-
 def test_a_lesson_that_had_another_name_is_found_by_it_with_what_was_done(taught: Checkout) -> None:
     lines = (taught.root / "CMakeLists.txt").read_text()
     (taught.root / "CMakeLists.txt").write_text(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import signal
 
 import pytest
 from approvals import Approve, refusals
-from conftest import BENCH, Checkout, results, stop, timed_entry, wait_for
+from conftest import Checkout, results, timed_entry
 from plots_synthetic import energy
 from schema import misfits
 
@@ -108,15 +107,6 @@ def test_what_cannot_be_measured_is_one_sentence(gpu: Checkout, approve: Approve
     gpu.env["GEMM_DEVICE"] = "cuda"
     gpu.bench(results(timed_entry(), **H200))  # an older gemm_bench's
     approve("\n".join([*said, gpu.fails("profile", "--energy", "01", words=())]))
-
-
-def test_an_interrupt_leaves_nothing_behind(gpu: Checkout) -> None:
-    gpu.program("gemm_bench", f'{BENCH}echo $$ >"$FAKES/pid"\nsleep 600\n')
-    process = gpu.start("profile", "--energy", "01")
-    wait_for(gpu.fakes / "pid")
-    assert stop(process, signal.SIGINT)[1].endswith("Interrupted: nothing was recorded.\n")
-    assert process.returncode == 130
-    assert not list((gpu.root / "out").iterdir())
 
 
 # The tables

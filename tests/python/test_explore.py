@@ -136,17 +136,6 @@ def test_bad_input_is_one_sentence(explored: Checkout, arguments: tuple[str, ...
     assert not (explored.root / "out" / "explore").exists()
 
 
-def test_a_trace_of_another_schema_is_refused(explored: Checkout) -> None:
-    tracer(explored, {**naive("01_naive"), "schema": 99})
-    explored.fails("explore", "01", words=("schema 99",))
-
-
-def test_a_kernel_that_does_not_compile(explored: Checkout) -> None:
-    (explored.fakes / "build_fails").touch()
-    done = explored.run("explore", "01", status=2)
-    assert "kernel.cu:3: error: expected ';'" in done.stderr
-
-
 def test_a_lessons_tracer_needs_nothing_of_a_check() -> None:
     """What ./gemm explore 03 builds on a fresh clone."""
     descriptors()  # so that it is configured

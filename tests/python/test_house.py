@@ -180,6 +180,19 @@ def test_includes_between_rooms_point_one_way() -> None:
     assert wrong_includes(ROOT) == []
 
 
+def test_nvcc_never_reads_cli11() -> None:
+    """nvcc 13 rejects it (error 2361-D) where it lies in no system folder."""
+    edges = includes(ROOT)
+    hosts = {file for file in edges if re.search(r"^#include <CLI/", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)}
+    reached = {file for file in edges if file.endswith(".cu")}
+    left = list(reached)
+    while left:
+        more = edges.get(left.pop(), set()) - reached
+        reached |= more
+        left += more
+    assert hosts and not hosts & reached
+
+
 def test_no_circles() -> None:
     """Not among what rooms may import or include, nor among what folders, website's modules and C++ files do."""
     assert circles(ROOMS) == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -153,9 +152,8 @@ inspect 01 --beta much
 inspect 01 --dtype tf32
 inspect 01 --json --plot
 inspect 01 --record
-inspect --bench --k 3
-inspect --bench 01 --dtype fp16
-inspect --bench --record
+inspect --record --k 3
+inspect --against-ncu --record
 inspect --against-ncu""".splitlines()
 
 
@@ -205,11 +203,6 @@ def test_plot_says_what_it_wrote(inspected: Checkout, approve: Approve) -> None:
     approve(inspected.run("inspect", "01", "--plot", "--array", "A", status=0).stdout.splitlines()[-1])
     stems = ["out/inspect/01_naive_line30_A_load", "out/inspect/01_naive_owners"]
     assert all((inspected.root / f"{stem}{suffix}").stat().st_size for stem in stems for suffix in (".png", ".svg"))
-
-
-def test_bench(inspected: Checkout, approve: Approve) -> None:
-    inspected.program("01_naive", "exit 0\n")
-    approve(re.sub(r"[\d.]+(?= *│)", "…", cells(inspected.run("inspect", "01", "--bench", status=0).stdout)))
 
 
 # What is published.
@@ -310,20 +303,6 @@ def test_a_real_trace_is_told_and_drawn(name: str, tmp_path: Path, capsys: pytes
     assert all(inspection.code_of(line["file"], line["line"]) for line in found["lines"])
     requests = sum(line["width"] > 0 for line in found["lines"][:2])  # boxes of the copy engine are no warp's
     assert len(access.draw(found, found["lines"][:2], tmp_path)) == 2 * (requests + 1)
-
-
-def test_a_sample_of_blocks_has_the_same_figures_per_request() -> None:
-    program = gemm_inspect()
-    whole, part = (inspection.trace(program, "02_coalesced", Request(128, 128, 32, blocks))[0] for blocks in ("all", "3"))
-    assert (whole["traced_blocks"], part["traced_blocks"], part["verdict"]) == (16, 3, None)
-    figures = [[inspection.a_request(line, "sectors") for line in found["lines"]] for found in (whole, part)]
-    assert figures[0] == figures[1] == [1, 4, 4]
-
-
-def test_the_real_program_refuses_in_one_sentence() -> None:
-    done = subprocess.run([gemm_inspect(), "--lesson", "77_x"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_synthetic_traces_are_of_this_schema() -> None:

@@ -54,46 +54,25 @@ def results(layouts: Checkout, given: str, *options: str) -> list[dict]:
     return json.loads(layouts.run("layout", given, *options, "--json").stdout)["layouts"]
 
 
-def test_three_divisions_differ_in_their_parentheses(layouts: Checkout) -> None:
-    """Of a drawn matrix; flatten and group_modes lead from one to the other."""
-    numbers = random.Random(seed())
-    rows, columns, pitch = numbers.choice([4, 8]), numbers.choice([6, 8]), numbers.randrange(8, 20)
-    options = ("--tile", "(2,2)", "--tiled-divide", "(2,2)", "--flat-divide", "(2,2)")
-    _, zipped, tiled, flat = results(layouts, f"({rows},{columns}):({pitch},1)", *options)
-    y, x = rows // 2, columns // 2
-    assert zipped["result"] == f"((2,2),({y},{x})):(({pitch},1),({2 * pitch},2))"
-    assert tiled["result"] == f"((2,2),{y},{x}):(({pitch},1),{2 * pitch},2)"
-    assert flat["result"] == f"(2,2,{y},{x}):({pitch},1,{2 * pitch},2)"
-    assert zipped["values"] == tiled["values"] == flat["values"]
-    assert results(layouts, zipped["result"], "--flatten")[1]["result"] == flat["result"]
-    assert results(layouts, flat["result"], "--group-modes", "0,2")[1]["result"] == tiled["result"]
-    assert results(layouts, tiled["result"], "--group-modes", "1,3")[1]["result"] == zipped["result"]
+OPERATIONS = {
+    "composition": "--compose", "complement": "--complement", "logical_divide": "--divide", "zipped_divide": "--tile",
+    "tiled_divide": "--tiled-divide", "flat_divide": "--flat-divide", "blocked_product": "--blocked-product",
+    "raked_product": "--raked-product", "right_inverse": "--right-inverse", "left_inverse": "--left-inverse",
+}  # fmt: skip
 
 
-def test_copies_are_side_by_side_or_interleaved(layouts: Checkout) -> None:
-    """A block of 2 rows of `wide`, `down`×`across` times; its copies are numbered down the columns."""
-    numbers = random.Random(seed())
-    wide, down, across = (numbers.choice([2, 3]) for _ in range(3))
-    copies = f"({down},{across}):(1,{down})"
-    options = ("--blocked-product", copies, "--raked-product", copies)
-    _, blocked, raked = results(layouts, f"(2,{wide}):({wide},1)", *options)
-    places = [(row, column) for column in range(wide * across) for row in range(2 * down)]
-
-    def offset(row: int, column: int, copy_row: int, copy_column: int) -> int:
-        return row * wide + column + 2 * wide * (copy_row + down * copy_column)
-
-    assert blocked["values"] == [offset(row % 2, column % wide, row // 2, column // wide) for row, column in places]
-    assert raked["values"] == [offset(row // down, column // across, row % down, column % across) for row, column in places]
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_an_option_is_the_operation_of_its_name(operation: str, layouts: Checkout) -> None:
+    """As CuTe has it, of recorded operands that are drawn; tests/layout/layout_test.cpp has all of them."""
+    recorded = json.loads((ROOT / "tests" / "recorded" / "cute_layouts.json").read_text(encoding="utf-8"))["cases"]
+    case = random.Random(seed()).choice([one for one in recorded if one["op"] == operation])
+    given, *operand = map(str, case["args"])
+    assert results(layouts, given, OPERATIONS[operation], *operand)[1]["result"] == case["result"]
 
 
-def test_the_inverses_lead_back(layouts: Checkout) -> None:
-    numbers = random.Random(seed())
-    rows, columns, gap = numbers.choice([2, 3, 4]), numbers.choice([2, 3, 4]), numbers.choice([2, 3])
-    given = f"({rows},{columns},2):({columns},1,{gap * rows * columns})"  # two matrices with a gap between them
-    a, right, left = (found["values"] for found in results(layouts, given, "--right-inverse", "--left-inverse"))
-    assert [a[index] for index in right] == list(range(rows * columns))  # no index has the next offset
-    assert [left[offset] for offset in a] == list(range(2 * rows * columns))
-    assert "\n--left-inverse: " in layouts.run("layout", given, "--left-inverse").stdout
+def test_modes_are_flattened_and_grouped(layouts: Checkout) -> None:
+    assert results(layouts, "((2,2),(4,3)):((9,1),(18,2))", "--flatten")[1]["result"] == "(2,2,4,3):(9,1,18,2)"
+    assert results(layouts, "(2,2,4,3):(9,1,18,2)", "--group-modes", "0,2")[1]["result"] == "((2,2),4,3):((9,1),18,2)"
 
 
 def test_a_composition_that_is_not_one_says_where(layouts: Checkout) -> None:

@@ -37,21 +37,6 @@ def trace(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Counts]:
 # Formulas against the tracer
 
 
-@pytest.mark.parametrize("stride", [1, 2, 3, 4, 5, 6, 7, 8, 9, 12])
-def test_sectors_are_the_tracers(trace: Callable[..., Counts], stride: int) -> None:
-    found = trace("01_naive", 32, 1, stride)  # a warp loads A[t][k], lda = K = stride
-    formula = sum(quiz.sectors(4 * (k + stride * t) for t in range(32)) for k in range(stride))
-    assert (found.sum("requests", array="A"), found.sum("sectors", array="A")) == (stride, formula)
-
-
-@pytest.mark.parametrize("n", [7, 32, 37, 44, 56, 61, 64])
-def test_sectors_of_rows_are_the_tracers(trace: Callable[..., Counts], n: int) -> None:
-    found = trace("02_coalesced", 1, n, 9)
-    warps = [range(first, min(first + 32, n)) for first in range(0, n, 32)]
-    assert found.sum("sectors", array="B") == sum(quiz.sectors(4 * (k * n + c) for c in w) for k in range(9) for w in warps)
-    assert found.sum("sectors", array="C") == sum(quiz.sectors(4 * c for c in w) for w in warps)
-
-
 def test_bytes_of_tiles_are_the_tracers(trace: Callable[..., Counts]) -> None:
     for m, n, k in ((32, 64, 96), (96, 32, 64)):
         assert trace("03_smem", m, n, k).global_load_bytes == quiz.tile_bytes(m, n, k, 32, 32)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import Checkout, results, run_entry, timed_entry
+from conftest import results, run_entry, timed_entry
 
 from runner.core import recorded
 from runner.core.results import (
@@ -23,10 +23,6 @@ from runner.core.results import (
     writable_folder,
     write_atomically,
 )
-
-
-def test_lessons_are_the_cmake_lines_in_order(checkout: Checkout) -> None:
-    assert lessons(checkout.root) == ["01_naive", "02_coalesced"]
 
 
 def test_a_step_has_a_folder_of_another_name(tmp_path: Path) -> None:
