@@ -16,8 +16,9 @@ namespace {
 
 // Multiply-adds, and elements of all matrices, up to which a host is fast enough.
 constexpr double kSmallWork = 0x1p25, kSmallElements = 0x1p22;
-constexpr std::int64_t kSampled = 1024;  // elements held against float64 ...
-constexpr std::int64_t kSide = 32;       // ... of so many rows and columns, where there are so many
+// Rows and columns that are held against float64, where there are so many; where there are few, the others
+// are more, up to so many elements that a mean over them says something.
+constexpr std::int64_t kSide = 32, kSampled = 320;
 
 /// Rows, or columns: all, or `most` of them, the last one always (edges are where kernels go wrong).
 std::vector<std::int64_t> some(std::int64_t count, std::int64_t most, std::uint64_t seed) {

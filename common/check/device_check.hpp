@@ -19,8 +19,8 @@ struct DeviceWhole {
 };
 
 /// Every element of C is held against `whole`, by the bounds that Verifier has there, and must have been
-/// written. Against float64, rows × columns drawn by the workload's seed, the last ones among them: about
-/// kSampled elements, where Verifier has four rows and four columns. What does not pass is then brought to
+/// written. Against float64, about 32 rows × 32 columns drawn by the workload's seed, the last ones among
+/// them, where Verifier has four whole rows and four whole columns. What does not pass is then brought to
 /// the host and held against the same by Verifier, which says what is wrong.
 class DeviceCheck {
   public:
