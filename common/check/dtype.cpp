@@ -205,6 +205,11 @@ double overflow_threshold(DType dtype) {
     return f.scale ? largest(dtype) : (largest(dtype) + size_of_magnitude(f, f.largest + 1)) / 2;
 }
 
+double infinite_from(DType dtype) {
+    return dtype == DType::fp32 ? static_cast<double>(std::numeric_limits<float>::max())
+                                : overflow_threshold(dtype);
+}
+
 double unit_roundoff(DType dtype) {
     const Fields& f = fields(dtype);
     return f.integer ? 0.0 : power_of_two(f.scale ? 0 : -info(dtype).precision);

@@ -68,6 +68,9 @@ double largest(DType dtype);
 /// halfway between the largest finite number and the next that there would be (IEEE 754-2019 §4.3.1). E8M0,
 /// which rounds upwards, has the largest itself: beyond it, values stay behind.
 double overflow_threshold(DType dtype);
+/// From which number on a result becomes infinite: the same, and of FP32, which nothing is rounded to, its
+/// largest.
+double infinite_from(DType dtype);
 /// Rounding a value x that is below overflow_threshold() changes it by at most u·|x| in the normal range, u
 /// being this, and by half_smallest() below it. u = 2^−precision for rounding to nearest. E8M0 rounds up to
 /// the next power of two, and has 1. Integers have 0: all that they may err by is half_smallest().

@@ -223,21 +223,26 @@ double error_bound_factor(std::int64_t K, const Variant& variant) {
 ErrorBounds::ErrorBounds(const Shape& s) : variant_(s.variant) {
     const Accumulator sums = accumulator(variant_);
     exact_ = sums == Accumulator::int32;
-    factor_ = error_bound_factor(s.K, variant_);
+    plain_.factor = error_bound_factor(s.K, variant_);
     const double lost = sums == Accumulator::fp32 ? 0x1p-150 : 0x1p-149;
-    underflow_ = (std::fabs(static_cast<double>(s.alpha)) * static_cast<double>(s.K) + 3.0) * lost;
+    plain_.underflow = (std::fabs(static_cast<double>(s.alpha)) * static_cast<double>(s.K) + 3.0) * lost;
     const DType result = variant_.result();
     if (result == DType::fp32) return;
-    unit_ = unit_roundoff(result);
-    smallest_ = half_smallest(result);
+    plain_.unit = unit_roundoff(result);
+    plain_.smallest = half_smallest(result);
 }
 
 ErrorBound ErrorBounds::operator()(double value, double magnitude) const {
     if (exact_) return {0.0, 0.0};
-    double before = factor_ * magnitude + underflow_;
-    if (!variant_.plain()) before = through_epilogue(variant_, before, magnitude, value);
-    if (smallest_ == 0.0) return {before, 0.0};
-    return {before, unit_ * (std::fabs(value) + before) + smallest_};
+    if (variant_.plain()) return plain_(value, magnitude);
+    const double before = plain_.factor * magnitude + plain_.underflow;
+    return plain_.rounded(value, through_epilogue(variant_, before, magnitude, value));
+}
+
+WholeBounds whole_bounds(const Shape& s) {
+    const DType result = s.variant.result();
+    return {2.0 * (1.0 + error_bound_factor(s.K, s.variant)),
+            result == DType::fp32 ? 0.0 : unit_roundoff(result)};
 }
 
 }  // namespace gemm

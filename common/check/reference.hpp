@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/check/judgement.hpp"
 #include "common/check/workload.hpp"
 
 namespace gemm {
@@ -34,26 +35,22 @@ double error_bound_factor(std::int64_t K, const Variant& variant = {});
 /// yet.
 inline constexpr int kFp8SumBits = 14;
 
-/// How far c may be from its reference. C that is FP32 or INT32 holds x itself, and `after` is 0.
-struct ErrorBound {
-    double before;  // |x − value|: γ·magnitude, and what underflow takes
-    double after;   // |c − x|: x rounded to a shorter type
-    double sum() const { return before + after; }
-};
-
 /// The bounds of a problem's elements. What they have in common is worked out once.
 class ErrorBounds {
   public:
     explicit ErrorBounds(const Shape& shape);
     /// value, magnitude: of one element, as Reference has them.
     ErrorBound operator()(double value, double magnitude) const;
+    /// The same where nothing is fused and no integers are multiplied.
+    const PlainBounds& plain() const { return plain_; }
 
   private:
     Variant variant_;
     bool exact_ = false;
-    double factor_ = 0.0, underflow_ = 0.0;
-    double unit_ = 0.0, smallest_ = 0.0;  // of a result that is shorter than FP32
+    PlainBounds plain_;
 };
+/// How far elements may be from those of a WholeMatrix, or a DeviceWhole.
+WholeBounds whole_bounds(const Shape& shape);
 inline ErrorBound error_bound(const Shape& shape, double value, double magnitude) {
     return ErrorBounds(shape)(value, magnitude);
 }

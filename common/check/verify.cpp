@@ -34,22 +34,9 @@ Got element_of(const Elements& c, std::size_t at, Fill fill) {
     return {c[at], written, written || !poison_tells(c.dtype())};
 }
 
-/// One element against its reference. NaN must be NaN and ±Inf the same Inf. A finite value is judged as it
-/// comes out in the type: one whose interval before rounding reaches past the largest finite number may be
-/// infinite, and one whose interval lies past it must be.
+/// One element against its reference.
 bool acceptable(const Got& element, double expected, const ErrorBound& bound, DType dtype) {
-    if (!element.may_be_right) return false;
-    const double got = element.value;
-    if (std::isnan(expected)) return std::isnan(got);
-    if (std::isinf(expected)) return got == expected;
-    const double most = dtype == DType::fp32 ? static_cast<double>(std::numeric_limits<float>::max())
-                                             : overflow_threshold(dtype);
-    if (std::isinf(got) && std::fabs(expected) + bound.before >= most) {
-        return std::signbit(got) == std::signbit(expected);
-    }
-    // Rounding hides nothing of a value that it makes infinite.
-    const double allowed = std::fabs(expected) - bound.before >= most ? bound.before : bound.sum();
-    return std::fabs(got - expected) <= allowed;  // false for NaN
+    return element.may_be_right && gemm::acceptable(element.value, expected, bound, infinite_from(dtype));
 }
 
 /// Every element of C in order, or some: which rows and columns a reference covers.
@@ -169,13 +156,33 @@ void hold_against_float64(const std::vector<Reference>& parts, const Shape& s, s
     }
 }
 
-/// The same by a whole result. Both may stray by γ, and the magnitude was summed in FP32 itself.
+/// The figures of v that are means over so many elements.
+void put_means(const Squares& squares, Verdict& v) {
+    if (squares.count > 0) {
+        v.rms_error = std::sqrt(squares.own / static_cast<double>(squares.count));
+        v.rms_limit = 4.0 * std::sqrt(squares.plain / static_cast<double>(squares.count));
+    }
+    v.in_mean = squares.count;
+}
+
+/// Of elements that are right: says so in v where they are not right enough in the mean.
+void hold_mean(const Variant& variant, Verdict& v) {
+    if (v.in_mean < kLeastForMean || v.rms_error <= v.rms_limit) return;
+    v.what = FailureId::precision;
+    const bool fp32 = accumulator(variant) == Accumulator::fp32;
+    v.patterns.push_back({.id = fp32 ? PatternId::short_inputs_or_sum : PatternId::short_sum});
+}
+
+WrongElement shown(const Wrong& wrong) {
+    return {wrong.row, wrong.col, wrong.got, wrong.written, wrong.expected, wrong.bound, {}, 0};
+}
+
+/// The same as hold_against_float64 by a whole result.
 void hold_against_whole(const WholeMatrix& whole, const Shape& s, const Elements& c, Fill fill,
                         std::vector<Wrong>& wrong) {
     const ErrorBounds bounds(s);
     std::mutex mutex;
-    const double factor = 2.0 * (1.0 + error_bound_factor(s.K, s.variant));
-    const double rounding = s.variant.result() == DType::fp32 ? 0.0 : unit_roundoff(s.variant.result());
+    const WholeBounds widened = whole_bounds(s);
     parallel_for(s.M, 64, [&](std::int64_t first, std::int64_t last) {
         std::vector<Wrong> mine;
         for (std::int64_t row = first; row < last; ++row) {
@@ -183,10 +190,8 @@ void hold_against_whole(const WholeMatrix& whole, const Shape& s, const Elements
                 const auto at = static_cast<std::size_t>(row * s.N + col);
                 const Got got = element_of(c, s.result_at(row, col), fill);
                 const auto expected = static_cast<double>(whole.value[at]);
-                const ErrorBound one = bounds(expected, static_cast<double>(whole.magnitude[at]));
-                const double before = factor * one.before;
-                // What is rounded at the end may be farther from cuBLAS's value than from the right one.
-                const ErrorBound allowed{before, one.after + rounding * before};
+                const ErrorBound allowed =
+                    widened(bounds(expected, static_cast<double>(whole.magnitude[at])));
                 if (!acceptable(got, expected, allowed, s.variant.result()))
                     mine.push_back({row, col, got.value, got.written, expected, allowed.sum()});
             }
@@ -245,11 +250,7 @@ std::vector<Wrong> Verifier::wrong_elements(const Elements& c, Fill fill, Verdic
                         static_cast<std::size_t>(one.M * one.result_pitch())));
         }
     }
-    if (squares.count > 0) {
-        v.rms_error = std::sqrt(squares.own / static_cast<double>(squares.count));
-        v.rms_limit = 4.0 * std::sqrt(squares.plain / static_cast<double>(squares.count));
-    }
-    v.in_mean = squares.count;
+    put_means(squares, v);
     if (whole_ != nullptr) hold_against_whole(*whole_, s, c, fill, wrong);
     std::sort(wrong.begin(), wrong.end(), [](const Wrong& a, const Wrong& b) { return a.before(b); });
     wrong.erase(std::unique(wrong.begin(), wrong.end(),
@@ -288,20 +289,34 @@ Verdict Verifier::check(const Elements& c, const Lesson* lesson, const OwnerOf& 
     if (!wrong.empty()) {
         const Wrong& first = wrong.front();
         v.what = FailureId::elements;
-        v.first =
-            WrongElement{first.row, first.col, first.got, first.written, first.expected, first.bound, {}, 0};
+        v.first = shown(first);
         if (s.variant.batch != Batch::one) v.first->problem = first.problem;
         name_owner(*v.first, w_, lesson, owner);
         v.patterns = patterns_of(wrong, lesson);
     } else if (v.first = touched_padding(c, s, fill); v.first) {
         v.what = FailureId::padding;
-    } else if (v.in_mean >= kLeastForMean && !(v.rms_error <= v.rms_limit)) {
-        v.what = FailureId::precision;
-        const bool fp32 = accumulator(s.variant) == Accumulator::fp32;
-        v.patterns.push_back({.id = fp32 ? PatternId::short_inputs_or_sum : PatternId::short_sum});
+    } else {
+        hold_mean(s.variant, v);
     }
     v.passed = !v.what;
     v.failure = failure_text(v, lesson != nullptr ? lesson->name : "The result", s, w_.seed());
+    return v;
+}
+
+Verdict sample_verdict(const Reference& right, const Shape& s, const Elements& c) {
+    Verdict v;
+    std::vector<Wrong> wrong;
+    Squares squares;
+    hold_against_float64({right}, s, 0, c, Fill::poison, v, squares, wrong);
+    put_means(squares, v);
+    v.wrong = static_cast<std::int64_t>(wrong.size());
+    if (!wrong.empty()) {
+        v.what = FailureId::elements;
+        v.first = shown(wrong.front());
+    } else {
+        hold_mean(s.variant, v);
+    }
+    v.passed = !v.what;
     return v;
 }
 
@@ -342,10 +357,20 @@ void run_once(const Lesson& lesson, Workload& w, const Problem& problem, const v
 }
 
 Verdict verify(const Lesson& lesson, Workload& w, const Verifier& verifier) {
+    return verify(lesson, w, check_by(verifier));
+}
+
+Check check_by(const Verifier& verifier) {
+    return [&verifier](const Workload& left, const Lesson* lesson, Fill fill) {
+        return verifier.check(left.download_c(), lesson, {}, fill);
+    };
+}
+
+Verdict verify(const Lesson& lesson, Workload& w, const Check& check) {
     Verdict v;
     for (const Fill fill : fills(w.shape().variant.result())) {
         run_once(lesson, w, fill);
-        v = verifier.check(w.download_c(), &lesson, {}, fill);
+        v = check(w, &lesson, fill);
         fail_outside(v, w.breach(), lesson.name, w);
         if (!v.passed) break;
     }

@@ -89,6 +89,15 @@ class Verifier {
     std::vector<std::vector<Reference>> parts_;  // of each problem
 };
 
+/// The same of a sample, which is a problem of its own, against its reference alone: c has no padding. Says
+/// nothing in words.
+Verdict sample_verdict(const Reference& right, const Shape& sample, const Elements& c);
+
+/// Says whether the result that a launch has left in a workload, or in a duplicate of it, is right.
+using Check = std::function<Verdict(const Workload& left, const Lesson* lesson, Fill fill)>;
+/// By the verifier, which must outlive it.
+Check check_by(const Verifier& verifier);
+
 /// A result that is right is wrong where something was written outside of a matrix. breach: what w.breach()
 /// said after the launch; name: whose result it is.
 void fail_outside(Verdict& verdict, const std::string& breach, const std::string& name, const Workload& w);
@@ -105,5 +114,6 @@ void run_once(const Lesson& lesson, Workload& w, const Problem& problem, const v
 /// Runs the lesson, once with each of fills(), and checks C, its padding and all guard bands. Throws Error as
 /// run_once() does.
 Verdict verify(const Lesson& lesson, Workload& w, const Verifier& verifier);
+Verdict verify(const Lesson& lesson, Workload& w, const Check& check);
 
 }  // namespace gemm

@@ -6,10 +6,11 @@
 #include <cstdio>
 #include <iterator>
 #include <limits>
-#include <numbers>
 #include <random>
 
+#include "common/check/on_device.hpp"
 #include "common/check/parallel.hpp"
+#include "common/check/random.hpp"
 #include "common/check/variant.hpp"
 #include "common/host_memory.hpp"
 
@@ -29,25 +30,6 @@ std::int64_t elements(std::int64_t rows, std::int64_t pitch) {
                     " is far larger than any memory.");
     }
     return count;
-}
-
-/// SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014): the finaliser
-/// alone, over a counter, so that any element can be drawn by any thread.
-std::uint64_t mix(std::uint64_t x) {
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
-/// Two normal deviates from a counter (Box and Muller, 1958).
-std::pair<float, float> normal_pair(std::uint64_t seed, std::uint64_t counter) {
-    const std::uint64_t bits = mix(seed ^ mix(counter));
-    const float u = (static_cast<float>(bits >> 40) + 1.0f) * 0x1p-24f;  // (0, 1]: its logarithm exists
-    const float v = static_cast<float>(bits & 0xffffff) * 0x1p-24f;
-    const float radius = std::sqrt(-2.0f * std::log(u));
-    const float angle = 2.0f * std::numbers::pi_v<float> * v;
-    return {radius * std::cos(angle), radius * std::sin(angle)};
 }
 
 /// Whether a type's inputs are uniform over its range: of integers, and of powers of two.
@@ -112,16 +94,8 @@ double host_bytes(const Operand& o, std::int64_t elements) {
 constexpr double kProblemBytes =
     2048;  // on the host, of each problem beside its elements: more than it takes
 
-/// Refuses what does not fit, before anything is allocated.
-const Shape& fitting(const Shape& s) {
-    double device = 0, host = 0;
-    for (const Operand& o : operands(s.problem())) {
-        const std::int64_t all = s.extent(o);
-        device += static_cast<double>(
-            Buffer::bytes(static_cast<std::size_t>(all), static_cast<std::size_t>(o.pitch), o.type));
-        host += host_bytes(o, all) * (s.variant.batch == Batch::one ? 1.0 : 2.0);  // apart, and together
-    }
-    host += kProblemBytes * static_cast<double>(s.batch);
+/// Refuses what does not fit, before anything is allocated. device, host: bytes of each that it takes.
+void require_fitting(const Shape& s, double device, double host) {
     const auto fits = [&](double need, std::size_t free, const char* whose) {
         if (need <= static_cast<double>(free)) return;
         throw TooLarge("A problem of " + s.text() + " needs " + gigabytes(need) + " of " + whose +
@@ -135,7 +109,22 @@ const Shape& fitting(const Shape& s) {
     fits(device, free, "device ");
     fits(host, available_host_memory(), "host ");
 #endif
-    return s;
+}
+
+double device_bytes_of(const Shape& s) {
+    double device = 0;
+    for (const Operand& o : operands(s.problem())) {
+        device += static_cast<double>(
+            Buffer::bytes(static_cast<std::size_t>(s.extent(o)), static_cast<std::size_t>(o.pitch), o.type));
+    }
+    return device;
+}
+
+double host_bytes_of(const Shape& s) {
+    double host = kProblemBytes * static_cast<double>(s.batch);
+    for (const Operand& o : operands(s.problem()))  // of a batch they lie there apart, and together
+        host += host_bytes(o, s.extent(o)) * (s.variant.batch == Batch::one ? 1.0 : 2.0);
+    return host;
 }
 
 /// "1000×77×513".
@@ -398,6 +387,11 @@ std::uint32_t filler_of(const Operand& o) {
     return o.role == Role::in ? info(o.type).guard : info(o.type).poison;
 }
 
+/// What the numbers of a matrix are drawn from, the i-th of a problem's.
+std::uint64_t draws_of(std::uint64_t seed, OperandId id, std::size_t i) {
+    return id <= OperandId::C ? mix(3 * seed + i) : mix(mix(3 * seed) + i);
+}
+
 /// The matrices of one problem.
 HostMatrices random_matrices(const Shape& s, std::uint64_t seed) {
     HostMatrices host;
@@ -405,9 +399,9 @@ HostMatrices random_matrices(const Shape& s, std::uint64_t seed) {
     for (std::size_t i = 0; i < all.size(); ++i) {
         const Operand& o = all[i];
         const bool nothing = o.role == Role::out || (o.id == OperandId::C && s.beta == 0.0f);
-        const std::uint64_t draws = o.id <= OperandId::C ? mix(3 * seed + i) : mix(mix(3 * seed) + i);
-        host[o.id] = nothing ? Elements(o.type, static_cast<std::size_t>(o.size()), filler_of(o))
-                             : random_matrix(o.type, o.rows, o.cols, o.pitch, draws, filler_of(o));
+        host[o.id] =
+            nothing ? Elements(o.type, static_cast<std::size_t>(o.size()), filler_of(o))
+                    : random_matrix(o.type, o.rows, o.cols, o.pitch, draws_of(seed, o.id, i), filler_of(o));
     }
     return host;
 }
@@ -443,17 +437,52 @@ void each_padding(const Shape& s, const Body& body) {
 
 Workload::Workload(const Shape& shape, std::uint64_t seed, const Edit& edit)
     : HostProblem({}, seed, nullptr), asked_(shape.resolved()) {
-    shape_ = fitting(asked_.kept());
+    shape_ = asked_.kept();
+    require_fitting(shape_, device_bytes_of(shape_), host_bytes_of(shape_));
+    allocate();
+    fill(edit);
+}
+
+Workload::Workload(const Shape& shape, std::uint64_t seed, const DeviceInputs& inputs)
+    : HostProblem({}, seed, nullptr), asked_(shape.resolved()), on_device_(true) {
+    shape_ = asked_.kept();
+    const std::vector<Operand> all = operands(shape_.problem());
+    double whole = 0;  // |A| and |B|, and a DeviceWhole
+    for (const Operand& o : all)
+        whole += o.role == Role::in
+                     ? static_cast<double>(bytes_of(o.type, static_cast<std::size_t>(o.size())))
+                     : 8.0 * static_cast<double>(o.size());
+    require_fitting(shape_, device_bytes_of(shape_) + whole, kProblemBytes);
+    allocate();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (all[i].role == Role::in)
+            inputs.draw(all[i].type, buffers_[i].data(), all[i].size(), draws(all[i].id));
+    }
+    reset_c();
+}
+
+std::uint64_t Workload::draws(OperandId id) const {
+    return draws_of(seed_, id, place_of(id));
+}
+
+void Workload::allocate() {
     for (const Operand& o : operands(shape_.problem())) {
         if (o.role != Role::in) result_ = buffers_.size();
         buffers_.emplace_back(static_cast<std::size_t>(shape_.begins(o).back()),
                               static_cast<std::size_t>(o.pitch), o.type,
                               placement(asked_, shape_, buffers_.size()));
     }
-    fill(edit);
+}
+
+void Workload::bring_to_host() {
+    if (host_ != nullptr) return;
+    require_fitting(shape_, 0.0, host_bytes_of(shape_));
+    host_ = std::make_shared<const HostMatrices>(random_matrices(shape_, seed_));
+    members_.emplace_back(shape_, seed_, host_);
 }
 
 void Workload::fill(const Edit& edit) {
+    on_device_ = false;
     members_.clear();
     for (const Shape& one : shape_.members()) {
         const std::uint64_t seed = members_.empty() ? seed_ : mix(seed_ + members_.size());
@@ -469,7 +498,11 @@ void Workload::fill(const Edit& edit) {
 }
 
 Workload::Workload(const Workload& other)
-    : HostProblem(other), asked_(other.asked_), members_(other.members_), result_(other.result_) {
+    : HostProblem(other),
+      asked_(other.asked_),
+      members_(other.members_),
+      result_(other.result_),
+      on_device_(other.on_device_) {
     for (const Buffer& buffer : other.buffers_) buffers_.push_back(buffer.duplicate());
 }
 
@@ -501,6 +534,11 @@ void Workload::refill(std::uint64_t seed) {
 }
 
 void Workload::reset_c(Fill fill) {
+    if (on_device_) {
+        const DType type = shape_.variant.result();
+        return fill_on_device(type, buffers_[result_].data(),
+                              static_cast<std::int64_t>(buffers_[result_].size()), bits_of(fill, type));
+    }
     const Elements& before = host_->result(shape_.variant);
     if (fill == Fill::poison) return buffers_[result_].upload(before);
     const DType dtype = before.dtype();

@@ -18,6 +18,8 @@
 
 namespace gemm {
 
+class DeviceInputs;
+
 /// A problem does not fit into device or host memory.
 struct TooLarge : Error {
     using Error::Error;
@@ -179,6 +181,14 @@ class Workload : public HostProblem {
     using Edit = std::function<void(HostMatrices&, const Shape&)>;
     Workload(const Shape& shape, std::uint64_t seed, const Edit& edit = {});
 
+    /// The same with inputs that the device draws, for what DeviceCheck takes: host() and members() are there
+    /// after bring_to_host(), which draws them once more and throws TooLarge as above. What reset_c() writes
+    /// comes from the device, too. The device memory that a DeviceWhole takes must be free.
+    Workload(const Shape& shape, std::uint64_t seed, const DeviceInputs& inputs);
+    void bring_to_host();
+    /// What the numbers of a matrix are drawn from (normal_at()).
+    std::uint64_t draws(OperandId id) const;
+
     /// The problems of a batch, each by itself; of one problem, that.
     const std::vector<HostProblem>& members() const { return members_; }
 
@@ -212,12 +222,14 @@ class Workload : public HostProblem {
 
   private:
     Workload(const Workload& other);
+    void allocate();
     void fill(const Edit& edit);
 
     Shape asked_;
     std::vector<HostProblem> members_;
     std::vector<Buffer> buffers_;  // in the order of operands()
     std::size_t result_ = 0;       // of them, the one that is written
+    bool on_device_ = false;       // what lies there does not come from the host
 };
 
 }  // namespace gemm

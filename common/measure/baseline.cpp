@@ -406,6 +406,27 @@ std::string Baseline::kernel_name(const Problem& p) {
     return names.empty() ? "unknown" : names;
 }
 
+DeviceWhole Baseline::whole_on_device(const Workload& w) {
+    const Problem given = w.problem();
+    const auto count = static_cast<std::size_t>(given.M * given.N);
+    DeviceWhole whole{Buffer(count, 0), Buffer(count, 0)};
+    Problem p = given;
+    p.variant.C = DType::fp32;
+    p.C = whole.value.data();
+    CUBLAS_CHECK(impl_->plain(p, nullptr));
+    const std::int64_t a_count = given.M * given.K, b_count = given.K * given.N;
+    const Buffer a(static_cast<std::size_t>(a_count), 0, given.variant.A);
+    const Buffer b(static_cast<std::size_t>(b_count), 0, given.variant.B);
+    absolute_on_device(given.variant.A, given.A, a.data(), a_count);
+    absolute_on_device(given.variant.B, given.B, b.data(), b_count);
+    p.A = a.data();
+    p.B = b.data();
+    p.C = whole.magnitude.data();
+    CUBLAS_CHECK(impl_->plain(p, nullptr));
+    CUDA_CHECK(cudaDeviceSynchronize());
+    return whole;
+}
+
 WholeMatrix Baseline::whole(Workload& w) {
     const Shape& shape = w.shape();
     const std::int64_t M = shape.M, N = shape.N, pitch = shape.ldc;

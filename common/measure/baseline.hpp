@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/check/device_check.hpp"
 #include "common/check/verify.hpp"
 #include "common/check/workload.hpp"
 #include "common/error.hpp"
@@ -62,6 +63,9 @@ class Baseline {
     /// for another A and B meanwhile, and for a C of FP32 where the workload's is shorter. Leaves the
     /// workload's C as reset_c() does. Throws Error.
     WholeMatrix whole(Workload& w);
+    /// The same, left on the device, of a workload that DeviceCheck takes: takes device memory for another A
+    /// and B meanwhile, leaves the workload's C as it is, and synchronises.
+    DeviceWhole whole_on_device(const Workload& w);
 
   private:
     struct Impl;

@@ -7,6 +7,7 @@
 #ifdef GEMM_CPU_DEVICE
 #include "common/cpu/execution/device.hpp"
 #else
+#include "common/check/device_check.hpp"
 #include "common/measure/baseline.hpp"
 #endif
 
@@ -16,11 +17,11 @@ namespace {
 constexpr int kTimingSteps = 20;  // of the progress: timing takes most of the time
 
 /// Verification before anything is timed, with what a kernel may throw turned into an outcome.
-Outcome verified(const Lesson& lesson, Workload& w, const Verifier& verifier, const MeasureOptions& options) {
+Outcome verified(const Lesson& lesson, Workload& w, const Check& check, const MeasureOptions& options) {
     Outcome outcome;
     const LaunchWatch watch(lesson.name, options.patience, options.hangs);
     try {
-        outcome.verdict = verify(lesson, w, verifier);
+        outcome.verdict = verify(lesson, w, check);
     } catch (const Error& error) {
         outcome.fault = fault_of(error);
         outcome.error = error.what();
@@ -51,7 +52,7 @@ int Measurer::steps(std::size_t lessons, const Shape& shape, bool timing) {
 #ifndef GEMM_CPU_DEVICE
 /// Times the lessons that are right; `done` steps are behind them.
 std::vector<TimedLesson> Measurer::time(const std::vector<const Lesson*>& right, Workload& w,
-                                        const Verifier& verifier, const MeasureOptions& options, int done) {
+                                        const Check& check, const MeasureOptions& options, int done) {
     SpeedOptions speed;
     speed.rounds = options.rounds;
     speed.energy = options.energy;
@@ -64,7 +65,7 @@ std::vector<TimedLesson> Measurer::time(const std::vector<const Lesson*>& right,
             options.progress(done + kTimingSteps * samples / of, next + " " + w.shape().text() + " timing");
         }
     };
-    return time_lessons(right, w, verifier, device_, *baseline_, speed);
+    return time_lessons(right, w, check, device_, *baseline_, speed);
 }
 #endif
 
@@ -77,18 +78,44 @@ std::vector<Outcome> Measurer::measure(const std::vector<const Lesson*>& lessons
     };
 
     progress(shape.text() + " inputs and reference");
-    std::optional<Workload> w(std::in_place, shape, seed);
+    std::optional<Workload> w;
+    const DeviceInputs* inputs = nullptr;
+    const auto draw = [&] {
+        if (inputs != nullptr) {
+            w.emplace(shape, seed, *inputs);
+        } else {
+            w.emplace(shape, seed);
+        }
+    };
+    std::optional<Verifier> verifier;
     WholeMatrix whole;
     const WholeMatrix* held_against = nullptr;
-#ifndef GEMM_CPU_DEVICE
-    const bool by_whole = Verifier::wants_whole(w->shape()) && Baseline::knows_whole(shape.variant);
-    if (baseline_ == nullptr && (timed || by_whole)) baseline_ = std::make_shared<Baseline>();
-    if (by_whole) {
+    Check check;
+#ifdef GEMM_CPU_DEVICE
+    draw();
+#else
+    const bool knows_whole = Baseline::knows_whole(shape.variant);
+    const bool on_device = options.brief && knows_whole && DeviceCheck::takes(shape.resolved());
+    const bool by_whole = knows_whole && Verifier::wants_whole(shape.resolved());
+    if (on_device && inputs_ == nullptr) inputs_ = std::make_shared<DeviceInputs>();
+    if (on_device) inputs = inputs_.get();
+    draw();
+    if (baseline_ == nullptr && (timed || on_device || by_whole)) baseline_ = std::make_shared<Baseline>();
+    std::optional<DeviceCheck> device_check;
+    if (on_device) {
+        device_check.emplace(*w, baseline_->whole_on_device(*w));
+        check = [&](const Workload& left, const Lesson* lesson, Fill) {
+            return (*device_check)(left, lesson);
+        };
+    } else if (by_whole) {
         whole = baseline_->whole(*w);
         held_against = &whole;
     }
 #endif
-    const Verifier verifier(*w, held_against);
+    if (!check) {
+        verifier.emplace(*w, held_against);
+        check = check_by(*verifier);
+    }
     ++done;
 
     std::vector<Outcome> outcomes;
@@ -102,7 +129,7 @@ std::vector<Outcome> Measurer::measure(const std::vector<const Lesson*>& lessons
             progress(step + ", " + std::to_string(100 * blocks / of) + " % of the blocks");
         });
 #endif
-        outcomes.push_back(verified(*lesson, *w, verifier, options));
+        outcomes.push_back(verified(*lesson, *w, check, options));
 #ifdef GEMM_CPU_DEVICE
         cpu_device::set_progress({});
 #endif
@@ -119,14 +146,14 @@ std::vector<Outcome> Measurer::measure(const std::vector<const Lesson*>& lessons
         }
         // It may have written anywhere: the next one gets the same matrices in memory that it has not
         // touched.
-        if (lesson != lessons.back() || (timed && !right.empty())) w.emplace(shape, seed);
+        if (lesson != lessons.back() || (timed && !right.empty())) draw();
     }
 
 #ifndef GEMM_CPU_DEVICE
     if (timed && !right.empty()) {
         std::vector<TimedLesson> results;
         try {
-            results = time(right, *w, verifier, options, done);
+            results = time(right, *w, check, options, done);
         } catch (const NoBaseline& none) {
             for (const std::size_t place : places) outcomes[place].untimed = none.what();
         }

@@ -49,7 +49,7 @@ struct MeasureOptions {
     bool timing = false;  // where the device times and the shape is timeable
     int rounds = 0;       // as TimingOptions::rounds
     bool energy = false;  // as TimingOptions::energy
-    bool brief = false;   // as SpeedOptions::brief
+    bool brief = false;   // as SpeedOptions::brief; what DeviceCheck takes is checked by that
     int patience = 0;     // seconds that a lesson's verification may take, or one sample of its times, before
                           // the program ends (launch_watch.hpp); 0: any
     /// Told of it before the program ends, in another thread: which lesson, and the sentence. May be empty.
@@ -76,11 +76,12 @@ class Measurer {
     static int steps(std::size_t lessons, const Shape& shape, bool timing);
 
   private:
-    std::vector<TimedLesson> time(const std::vector<const Lesson*>& right, Workload& w,
-                                  const Verifier& verifier, const MeasureOptions& options, int done);
+    std::vector<TimedLesson> time(const std::vector<const Lesson*>& right, Workload& w, const Check& check,
+                                  const MeasureOptions& options, int done);
 
     Device device_;
-    std::shared_ptr<Baseline> baseline_;  // made when first needed; never on the CPU device
+    std::shared_ptr<Baseline> baseline_;          // made when first needed; never on the CPU device
+    std::shared_ptr<const DeviceInputs> inputs_;  // likewise, of brief runs
 };
 
 }  // namespace gemm

@@ -44,7 +44,7 @@ std::vector<Workload> make_copies(const Workload& w, const Device& device) {
 }  // namespace
 
 std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons, Workload& w,
-                                      const Verifier& verifier, const Device& device, Baseline& baseline,
+                                      const Check& check, const Device& device, Baseline& baseline,
                                       const SpeedOptions& options) {
     w.reset_c();
     std::vector<Workload> copies = make_copies(w, device);
@@ -79,6 +79,7 @@ std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons,
     timing.energy = options.energy;
     if (options.brief) {
         timing.sample_ms = kBriefSampleMs;
+        timing.budget = kBriefBudget;
         timing.warm_ms =
             kBriefWarmMs;  // choosing cuBLAS's kernel has done most of that, where it had a choice
     }
@@ -90,7 +91,7 @@ std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons,
     timing.after_last = [&](std::size_t contender, std::size_t copy) {
         const Lesson* const lesson = contender == 0 ? nullptr : lessons[contender - 1];
         const Workload& left = of_copy(copy);
-        Verdict verdict = verifier.check(left.download_c(), lesson);
+        Verdict verdict = check(left, lesson, Fill::poison);
         // Not cuBLAS's to answer for: a broken guard band shows at the lesson that is checked next.
         if (lesson != nullptr) fail_outside(verdict, left.breach(), lesson->name, left);
         if (lesson != nullptr) {

@@ -30,7 +30,7 @@ struct Speed {
 struct SpeedOptions {
     int rounds = 0;       // as TimingOptions::rounds
     bool energy = false;  // as TimingOptions::energy
-    bool brief = false;   // samples of kBriefSampleMs, on a GPU that has just been at work
+    bool brief = false;   // samples of kBriefSampleMs, on a GPU that has just been at work; 5 … 15 rounds
     /// Before every sample: how many are done, of how many, and whose comes next.
     std::function<void(int done, int total, const std::string& lesson)> progress;
 };
@@ -47,7 +47,7 @@ struct TimedLesson {
 /// Throws NoBaseline when cuBLAS takes no such problem, and Error when a launch fails, or when cuBLAS's own
 /// result is wrong: then there is nothing to hold a lesson against.
 std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons, Workload& w,
-                                      const Verifier& verifier, const Device& device, Baseline& baseline,
+                                      const Check& check, const Device& device, Baseline& baseline,
                                       const SpeedOptions& options);
 
 }  // namespace gemm

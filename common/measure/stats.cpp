@@ -10,11 +10,10 @@
 namespace gemm {
 namespace {
 
-constexpr int kMaxLaunches = 20000;   // a kernel that takes no time at all still ends
-constexpr double kBudgetMs = 2000.0;  // of one contender at one size
-constexpr double kSlowMs = 6000.0;    // five samples longer than this become three
-constexpr double kLargeMs = 100.0;    // a launch at a size where only fast lessons are timed
-constexpr int kFewest = 5, kMostRounds = 25, kSlow = 3;
+constexpr int kMaxLaunches = 20000;  // a kernel that takes no time at all still ends
+constexpr double kSlow = 3.0;        // budgets: five samples that take longer become three
+constexpr double kLargeMs = 100.0;   // a launch at a size where only fast lessons are timed
+constexpr int kFewest = 5, kFewestSlow = 3;
 
 }  // namespace
 
@@ -45,10 +44,10 @@ int launches_per_sample(double ms, double sample_ms) {
     return std::max(1, static_cast<int>(std::ceil(sample_ms / ms)));
 }
 
-int affordable_rounds(double sample_ms) {
-    if (kFewest * sample_ms > kSlowMs) return kSlow;
-    if (!(sample_ms > kBudgetMs / kMostRounds)) return kMostRounds;
-    return std::max(kFewest, static_cast<int>(kBudgetMs / sample_ms));
+int affordable_rounds(double sample_ms, const Budget& budget) {
+    if (kFewest * sample_ms > kSlow * budget.ms) return kFewestSlow;
+    if (!(sample_ms > budget.ms / budget.most)) return budget.most;
+    return std::max(kFewest, static_cast<int>(budget.ms / sample_ms));
 }
 
 bool fast_enough(double ms, double growth) {
@@ -66,11 +65,12 @@ int Schedule::total() const {
     return std::accumulate(samples.begin(), samples.end(), 0);
 }
 
-Schedule make_schedule(const std::vector<double>& sample_ms, int rounds) {
+Schedule make_schedule(const std::vector<double>& sample_ms, int rounds, const Budget& budget) {
     if (sample_ms.empty()) throw std::invalid_argument("make_schedule: no contenders");
     if (rounds < 0) throw std::invalid_argument("make_schedule: rounds must be 0 or more");
     Schedule schedule;
-    for (const double ms : sample_ms) schedule.samples.push_back(rounds > 0 ? rounds : affordable_rounds(ms));
+    for (const double ms : sample_ms)
+        schedule.samples.push_back(rounds > 0 ? rounds : affordable_rounds(ms, budget));
     schedule.rounds = *std::max_element(schedule.samples.begin(), schedule.samples.end());
     schedule.samples[0] = schedule.rounds;
     return schedule;

@@ -27,9 +27,16 @@ inline constexpr double kSampleMs = 10.0, kBriefSampleMs = 1.5, kBriefWarmMs = 1
 /// How many launches of `ms` milliseconds make one sample of `sample_ms`.
 int launches_per_sample(double ms, double sample_ms = kSampleMs);
 
-/// How many rounds a contender takes part in when one of its samples lasts `sample_ms`: about two seconds'
-/// worth, 5 … 25; 3 when five would take more than six seconds.
-int affordable_rounds(double sample_ms);
+/// How long the samples of one contender may take together, about, and how many there are at most.
+struct Budget {
+    double ms;
+    int most;
+};
+inline constexpr Budget kBudget{2000.0, 25}, kBriefBudget{300.0, 15};
+
+/// How many rounds a contender takes part in when one of its samples lasts `sample_ms`: the budget's worth, 5
+/// at least; 3 when five would take more than three times the budget.
+int affordable_rounds(double sample_ms, const Budget& budget = kBudget);
 
 /// Whether a lesson is timed at a large size: where a launch will take a tenth of a second at most, `ms`
 /// being its time at a size with 1/growth as many multiply-adds. Neither may be 0 or less.
@@ -50,7 +57,7 @@ struct Schedule {
 /// sample_ms: how long one sample of each contender lasts, the baseline first. rounds: 0 to choose by cost,
 /// else the number that every contender takes part in. Throws std::invalid_argument without contenders or for
 /// rounds < 0.
-Schedule make_schedule(const std::vector<double>& sample_ms, int rounds);
+Schedule make_schedule(const std::vector<double>& sample_ms, int rounds, const Budget& budget = kBudget);
 
 /// How many copies of a problem that occupies `bytes` take more than three times `l2_bytes` together: 1 when
 /// it exceeds that alone, at most `limit`. 1 when either figure is not positive.

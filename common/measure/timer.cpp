@@ -191,8 +191,8 @@ std::vector<Timing> time_interleaved(const std::vector<Contender>& contenders,
                                      : launches_per_sample(launch_ms[i], options.sample_ms);
         sample_ms[i] = launch_ms[i] * launches[i];
     }
-    const Schedule schedule =
-        make_schedule(sample_ms, options.rounds == 0 && options.energy ? kEnergyRounds : options.rounds);
+    const Schedule schedule = make_schedule(
+        sample_ms, options.rounds == 0 && options.energy ? kEnergyRounds : options.rounds, options.budget);
 
     // The first estimates came from a GPU that was waking up.
     for (double warm = 0.0; warm < options.warm_ms;) {

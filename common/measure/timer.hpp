@@ -34,7 +34,8 @@ struct Timing {
 };
 
 struct TimingOptions {
-    int rounds = 0;          // 0: chosen by cost, 5 … 25 (see affordable_rounds in stats.hpp)
+    int rounds = 0;  // 0: chosen by cost, within `budget`
+    Budget budget = kBudget;
     std::uint64_t seed = 0;  // shuffles the order within each round
     // Of launches of contenders[0] in front of the first sample: they bring the clocks to where they stay.
     double warm_ms = 100.0;

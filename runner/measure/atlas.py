@@ -26,7 +26,6 @@ Draw = Callable[[RecordedAtlas, bool], list[Path]]  # of an atlas, which is publ
 
 SETS = ("llm", "random")
 _SLOWEST = 10  # shapes in the second table
-_ROUNDS = 15  # of timing
 _MOST_LOST = 5  # shapes that may end gemm_bench before it is given up
 
 # The shapes
@@ -133,7 +132,7 @@ def _measure(program: Path, found: _Found, folder: Path) -> str:
     """Measures what is left, until nothing is, even after a kernel that hangs or takes the device down. Returns why the
     lesson does not run here; empty where it does. What is measured is in `found`, however this ends."""
     output, so_far = folder / "results.json", folder / "so-far.json"
-    asked = ["--brief", "--rounds", str(_ROUNDS), "--lessons", found.lesson, "--dtype", found.variant, "--seed", str(found.seed)]
+    asked = ["--brief", "--lessons", found.lesson, "--dtype", found.variant, "--seed", str(found.seed)]
     ended = 0
     while found.left:
         for file in (output, so_far):

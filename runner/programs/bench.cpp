@@ -159,7 +159,8 @@ Settings read_options(int argc, char** argv) {
              "time loops of more than a second, 20 rounds, and say what a launch takes in joules"});
         options.push_back(
             {"--brief", &s.brief,
-             "shorter samples, of 1.5 ms and not 10, for many sizes; those that do not fit are left out"});
+             "shorter samples, of 1.5 ms and not 10, for many sizes, of which the device draws and checks "
+             "large ones; those that do not fit are left out"});
     } else {
         options.push_back(gemm::schedule_option(s.schedule));
         options.push_back({"--like", &s.like, "whose launch limits hold, such as sm_86 [sm_90]", "SM"});

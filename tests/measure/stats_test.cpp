@@ -67,6 +67,10 @@ TEST_CASE("stats: affordable rounds") {
     CHECK(gemm::affordable_rounds(400.0) == 5);
     CHECK(gemm::affordable_rounds(1000.0) == 5);
     CHECK(gemm::affordable_rounds(1201.0) == 3);
+    CHECK(gemm::affordable_rounds(1.5, gemm::kBriefBudget) == 15);
+    CHECK(gemm::affordable_rounds(30.0, gemm::kBriefBudget) == 10);
+    CHECK(gemm::affordable_rounds(170.0, gemm::kBriefBudget) == 5);
+    CHECK(gemm::affordable_rounds(181.0, gemm::kBriefBudget) == 3);
     int before = 25;
     for (double ms = 1.0; ms < 5000.0; ms *= 1.1) {
         const int rounds = gemm::affordable_rounds(ms);

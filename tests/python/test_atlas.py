@@ -177,7 +177,7 @@ def written(checkout: Checkout, variant: str = "fp32", folder: str = "out") -> d
 def test_both_types_at_every_shape(gpu: Checkout, approve: Approve) -> None:
     done = gpu.run("atlas", status=0)
     approve(done.stdout + done.stderr)
-    line = re.compile(r"--brief --rounds 15 --lessons (\S+) --dtype \S+ --seed \d+ --sizes (\S+) .*")
+    line = re.compile(r"--brief --lessons (\S+) --dtype \S+ --seed \d+ --sizes (\S+) .*")
     commands = [line.fullmatch(one) for one in asked(gpu)]
     assert [command and command[1] for command in commands] == ["02_coalesced", "01_naive"]  # the last that takes the type
     assert [command and command[2].count(",") for command in commands] == [239, 239]
