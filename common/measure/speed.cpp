@@ -97,11 +97,12 @@ std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons,
         if (lesson != nullptr) {
             results[contender - 1].after = std::move(verdict);
         } else if (!verdict.passed) {
-            throw Error(
-                against + " gave a wrong result at " + w.shape().text() +
-                ", so there is nothing to hold a lesson against" +
-                (accumulator(w.shape().variant) == Accumulator::fp32 ? " (is NVIDIA_TF32_OVERRIDE set?)" : "") +
-                ": " + verdict.failure);
+            throw Error(against + " gave a wrong result at " + w.shape().text() +
+                        ", so there is nothing to hold a lesson against" +
+                        (accumulator(w.shape().variant) == Accumulator::fp32
+                             ? " (is NVIDIA_TF32_OVERRIDE set?)"
+                             : "") +
+                        ": " + verdict.failure);
         }
     };
     const std::vector<Timing> timings = time_interleaved(contenders, problems, timing);
