@@ -54,8 +54,8 @@ DType bias_type(const Variant& v) {
 }
 
 cublasLtEpilogue_t epilogue(const Variant& v) {
-    // Its GELU is the contract's, the one with tanh: on an H200, cuBLASLt of CUDA 13.0 is within 6e-6 of it, and
-    // up to 5e-4 from the one with erf, for products between -4 and 4 and a D of FP32.
+    // Its GELU is the contract's, the one with tanh: on an H200, cuBLASLt of CUDA 13.0 is within 6e-6 of it,
+    // and up to 5e-4 from the one with erf, for products between -4 and 4 and a D of FP32.
     const bool gelu = v.activation == Activation::gelu;
     if (v.bias) return gelu ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
     return gelu ? CUBLASLT_EPILOGUE_GELU : CUBLASLT_EPILOGUE_DEFAULT;
