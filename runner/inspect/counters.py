@@ -232,7 +232,7 @@ def against(names: Sequence[str], file: Path | None, as_json: bool) -> int:
             rows = compare(found, _count(device, ncu, folder / name, request))
             results.append({"lesson": name, "m": m, "n": n, "k": k, "commit": commit, "ncu": counted_by, "rows": rows})
         if file:
-            write_atomically(file, _text(device, [*_others(file, chosen[: chosen.index(name) + 1]), *results]))
+            write_atomically(file, _text(device, [*of_others(file, chosen[: chosen.index(name) + 1]), *results]))
     if as_json and not file:
         sys.stdout.write(_text(device, results))
     else:
@@ -248,7 +248,7 @@ def _text(device: doctor.Device, results: Iterable[dict]) -> str:
     return json.dumps({"schema": 2, "gpu": device.gpus[0], "runs": runs}, indent=1, ensure_ascii=False) + "\n"
 
 
-def _others(file: Path, names: Sequence[str]) -> list[dict]:
+def of_others(file: Path, names: Sequence[str]) -> list[dict]:
     """What the file has of the course's other lessons. (Schema 1 has one commit and one ncu for all.)"""
     if not file.exists():
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from approvals import Approve, cells, refusals
@@ -187,7 +188,7 @@ def gpu(checkout: Checkout) -> Checkout:
 def test_agreement(gpu: Checkout, approve: Approve) -> None:
     approve(cells(gpu.run("inspect", "01", "--against-ncu", "--json", "out/ncu.json", status=0).stdout))
     report = json.loads((gpu.root / "out" / "ncu.json").read_text())
-    assert (report["schema"], report["gpu"], report["ncu"]) == (1, "NVIDIA H200", "2025.3.0.0")
+    assert (report["schema"], report["gpu"], report["runs"][0]["ncu"]) == (2, "NVIDIA H200", "2025.3.0.0")
     assert [(run["m"], run["n"], run["k"]) for run in report["runs"]] == list(counters.SHAPES)
     assert len(counters.SHAPES) >= 5
     call = (gpu.fakes / "ncu").read_text().splitlines()[2]
@@ -223,6 +224,20 @@ def test_no_ncu_and_no_permission(gpu: Checkout, approve: Approve) -> None:
     gpu.tool("ncu", NCU)
     (gpu.fakes / "ncu.csv").write_text("==ERROR== ERR_NVGPUCTRPERM - no permission\n")
     approve(said + "\n" + gpu.fails("inspect", "01", "--against-ncu", words=()))
+
+
+def test_a_file_keeps_what_it_has_of_other_lessons(tmp_path: Path) -> None:
+    file = tmp_path / "ncu.json"
+    assert counters.of_others(file, ["01_naive"]) == []
+    runs = [{"lesson": name, "m": 1, "rows": []} for name in ("01_naive", "02_coalesced", "13c_an_old_name")]
+    file.write_text(
+        json.dumps({"schema": 1, "gpu": "NVIDIA H200", "commit": "abc", "ncu": "2025", "runs": runs}), encoding="utf-8"
+    )
+    assert counters.of_others(file, ["01_naive"]) == [{"commit": "abc", "ncu": "2025", **runs[1]}]
+    file.write_text(
+        json.dumps({"schema": 2, "gpu": "NVIDIA H200", "runs": [{**runs[1], "commit": "def", "ncu": "2026"}]}), encoding="utf-8"
+    )
+    assert counters.of_others(file, ["01_naive"]) == [{**runs[1], "commit": "def", "ncu": "2026"}]
 
 
 RECORDED = ROOT / "plots/results/h200-counters.json"
