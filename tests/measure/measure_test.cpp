@@ -14,6 +14,7 @@
 #include "tests/support.hpp"
 #ifndef GEMM_CPU_DEVICE
 #include "common/measure/baseline.hpp"
+#include "common/measure/timer.hpp"
 #endif
 
 namespace mutant_no_k_tail {
@@ -186,3 +187,20 @@ TEST_CASE("report: text that is no UTF-8 does not stop a report") {
     CHECK(json.contains("baseline_kernel"));
     CHECK(json.at("sm_clock_mhz").is_null());  // what NVML did not say is not 0
 }
+
+#ifndef GEMM_CPU_DEVICE
+TEST_CASE("timing: what is launched on the default stream lies between the events, too") {
+    constexpr std::size_t bytes = std::size_t{256} << 20;
+    void* memory = nullptr;
+    CUDA_CHECK(cudaMalloc(&memory, bytes));
+    const auto fill = [&](const gemm::Problem&, std::size_t, cudaStream_t) {
+        CUDA_CHECK(cudaMemsetAsync(memory, 0, bytes, nullptr));
+    };
+    gemm::TimingOptions options;
+    options.rounds = 3;
+    const std::vector<gemm::Timing> timings =
+        gemm::time_interleaved({{"fill", fill}}, {gemm::Problem{}}, options);
+    CUDA_CHECK(cudaFree(memory));
+    CHECK(timings.front().ms_median > 1e3 * static_cast<double>(bytes) / 20e12);  // no memory has 20 TB/s
+}
+#endif
