@@ -93,8 +93,8 @@ TEST_CASE("gemm_inspect: its JSON") {
         for (const Json& line : json.at("lines")) {
             INFO(line.dump());
             CHECK(keys_of(line) ==
-                  "array bytes diverged file ideal_sectors ideal_wavefronts line op requests sample sectors "
-                  "space tensor_map threads wavefronts width");
+                  "array bytes diverged file ideal_sectors ideal_wavefronts line matrix op requests sample "
+                  "sectors space tensor_map threads wavefronts width");
             const auto file = line.at("file").get<std::string>();
             // The lesson's own kernel, or a part that it shares with others.
             if (!file.starts_with("common/parts/")) {
