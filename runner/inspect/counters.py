@@ -156,9 +156,7 @@ def unseen(found: Trace) -> list[dict]:
     if stmatrix := [line for line in found["lines"] if _is_stmatrix(line)]:
         why = "ncu's metric of stores to shared memory leaves out stmatrix"
         rows.append(("stmatrix wavefronts", sum(line["wavefronts"] for line in stmatrix), why))
-    return [
-        {"quantity": name, "traced": traced, "counted": None, "verdict": "unseen", "note": why} for name, traced, why in rows
-    ]
+    return [{"quantity": name, "traced": traced, "counted": None, "verdict": "unseen", "note": why} for name, traced, why in rows]
 
 
 def compare(found: Trace, counted: Mapping[str, int]) -> list[dict]:
