@@ -271,7 +271,7 @@ class Box(TypedDict):
 
 
 class Line(TypedDict):
-    """A source line's accesses to one array, of one width."""
+    """A source line's accesses to one array, of one width and kind."""
 
     file: str
     line: int
@@ -279,6 +279,7 @@ class Line(TypedDict):
     space: Literal["global", "shared"]
     op: Literal["load", "store"]
     width: int  # bytes a thread; 0: boxes of the copy engine, each a request
+    matrix: bool  # by ldmatrix or stmatrix
     requests: int
     threads: int
     bytes: int

@@ -38,8 +38,8 @@ Json line_of(const BlockHistory& history, const BlockHistory::Access& access,
     const BlockHistory::Array& array = history.arrays[access.array];
     const std::string name = array.name + (array.rank ? " of another block" : "");
     const auto found = std::find_if(lines.begin(), lines.end(), [&](const trace::Line& l) {
-        return l.line == site.line && l.width == access.width && l.store == access.store &&
-               l.shared == array.shared && l.array == name && l.file == site.file;
+        return l.line == site.line && l.width == access.width && l.matrix_rows == access.matrix_rows &&
+               l.store == access.store && l.shared == array.shared && l.array == name && l.file == site.file;
     });
     return found == lines.end() ? Json(nullptr) : Json(found - lines.begin());
 }

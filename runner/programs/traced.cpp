@@ -34,6 +34,7 @@ Json line_json(const trace::Line& l) {
             {"space", l.shared ? "shared" : "global"},
             {"op", l.store ? "store" : "load"},
             {"width", l.width},
+            {"matrix", l.matrix_rows},
             {"requests", l.requests},
             {"threads", l.threads},
             {"bytes", l.bytes},

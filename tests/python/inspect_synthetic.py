@@ -14,7 +14,7 @@ def line(number: int, array: str, op: str, requests: int, each: int, ideal: int,
     offsets = [width * lane for lane in range(32)] if offsets is None else offsets
     return {
         "file": f"{lesson}/kernel.cu", "line": number, "array": array, "space": "shared" if shared else "global", "op": op,
-        "width": width, "requests": requests, "threads": 32 * requests, "bytes": 32 * requests * width,
+        "width": width, "matrix": False, "requests": requests, "threads": 32 * requests, "bytes": 32 * requests * width,
         "sectors": 0 if shared else here, "ideal_sectors": 0 if shared else ideals,
         "wavefronts": here if shared else 0, "ideal_wavefronts": ideals if shared else 0, "diverged": False, "tensor_map": None,
         "sample": {"block": 0, "warp": 0, "lanes": list(range(len(offsets))), "offsets": offsets},

@@ -126,13 +126,14 @@ Block::Progress Block::advance(bool held) {
         const int warp = (i + turn) % warps(), first = warp * kWarp, last = std::min(first + kWarp, count_);
         if (held != (warp == held_)) continue;
         // Who is held back goes on until it has made way for others, perhaps with lanes that could go on,
-        // too.
+        // too; under a tracer, which counts together what a warp does between two pauses, until it pauses.
+        Observer* const o = observer();
         bool made_way = false;
         while (!made_way && (sweep_warp(first, last) || release_lanes(first, last))) {
             moved = true;
-            made_way = held && others_ready(first, last);
+            made_way = held && o == nullptr && others_ready(first, last);
         }
-        if (Observer* o = observer(); o != nullptr && !made_way) {
+        if (o != nullptr) {
             const auto begin = states_.begin() + first, end = states_.begin() + last;
             o->warp_paused(first, last, std::count(begin, end, State::done) == last - first);
         }

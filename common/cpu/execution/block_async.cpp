@@ -164,14 +164,18 @@ void Block::arrive_at(const void* caller, Block& there, Mbarrier& barrier, unsig
 }
 
 /// Of a warp in which nobody can run: lets those go on that have arrived at mbarriers, at once unless they
-/// have woken others, who go first. False where there are none, or they are not the first.
+/// have woken others, who go first. False where there are none, or they are not the first. (Under a tracer
+/// nobody goes before some of a warp's lanes: it counts together what a warp does between two pauses, and the
+/// other lanes are ahead already.)
 bool Block::release_arrived(int first, int last) {
-    bool any = false, woke = false;
+    bool any = false, all = true, woke = false;
     for (int i = first; i < last; ++i) {
-        if (state(i) != State::arrived) continue;
-        any = true;
-        woke = woke || thread(i).woke;
+        const bool arrived = state(i) == State::arrived;
+        any = any || arrived;
+        all = all && arrived;
+        woke = woke || (arrived && thread(i).woke);
     }
+    woke = woke && (all || observer() == nullptr);
     for (int i = first; i < last && any; ++i) {
         if (state(i) == State::arrived) state(i) = woke ? State::yielded : State::ready;
     }

@@ -28,19 +28,22 @@ void show_example(Line& line, const Example& example) {
 
 /// The compiler may have made several instructions of a line (unrolling): they are one line again here.
 std::vector<Line> lines_of(const Session& s) {
-    std::map<std::tuple<std::string, int, std::string, bool, bool, int>, std::pair<Line, const Example*>>
+    std::map<std::tuple<std::string, int, std::string, bool, bool, int, bool>,
+             std::pair<Line, const Example*>>
         lines;
     for (const auto& [key, c] : s.counts) {
-        const bool shared = key.flags & kShared, store = key.flags & kStore;
+        const bool shared = key.flags & kShared, store = key.flags & kStore,
+                   matrix_rows = key.flags & kMatrixRow;
         const std::string& array = (shared ? s.shared : s.globals)[key.array].name;
         const Place& p = place_of(key.site);
-        auto& [line, example] = lines[{p.file, p.line, array, shared, store, key.width}];
+        auto& [line, example] = lines[{p.file, p.line, array, shared, store, key.width, matrix_rows}];
         line.file = p.file;
         line.line = p.line;
         line.array = array;
         line.shared = shared;
         line.store = store;
         line.width = key.width;
+        line.matrix_rows = matrix_rows;
         line.requests += c.requests;
         line.threads += c.threads;
         line.bytes += c.threads * key.width + c.box_bytes;

@@ -44,7 +44,7 @@ struct Matrix {
     }
 };
 
-/// One source line's accesses to one array, of one width: what the hardware would be asked for.
+/// One source line's accesses to one array, of one width and kind: what the hardware would be asked for.
 struct Line {
     std::string file;
     int line = 0;
@@ -52,6 +52,7 @@ struct Line {
     bool shared = false;  // else global memory
     bool store = false;
     int width = 0;               // bytes per thread; 0: boxes of the copy engine, each a request
+    bool matrix_rows = false;    // by ldmatrix or stmatrix
     std::uint64_t requests = 0;  // warp-wide instructions with at least one thread
     std::uint64_t threads = 0;   // accesses of single threads
     std::uint64_t bytes = 0;  // what the threads asked for: threads × width; of boxes what lies in the tensor

@@ -1,4 +1,5 @@
 // Warps whose lanes go different ways: which of their accesses are one request.
+#include "common/ptx/mbarrier.hpp"
 #include "tests/cpu/trace/kernels.hpp"
 
 namespace traced {
@@ -56,6 +57,21 @@ __global__ void branches_kernel(const float* in, float* out) {
     out[lane] = sum;  // LINE both
 }
 
+__global__ void in_turns_kernel(int rounds, float* out) {
+    __shared__ gemm::ptx::Mbarrier turn[2];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (threadIdx.x == 0) {
+        for (gemm::ptx::Mbarrier& barrier : turn) gemm::ptx::mbarrier_init(barrier, 1);
+    }
+    __syncthreads();
+    for (int i = 0; i < rounds; ++i) {
+        if (warp == 1) gemm::ptx::mbarrier_wait(turn[0], i % 2);
+        if (lane == 0) gemm::ptx::mbarrier_arrive(turn[warp]);  // the other warp waits for it
+        out[64 * i + threadIdx.x] = 1.0f;                       // LINE in-turns
+        if (warp == 0) gemm::ptx::mbarrier_wait(turn[1], i % 2);
+    }
+}
+
 }  // namespace
 
 void trip_counts(int threads, int first, int longer, int shorter, const float* in, float* out) {
@@ -72,6 +88,9 @@ void skips_own(const float* in, float* out) {
 }
 void branches(const float* in, float* out) {
     branches_kernel<<<1, 32>>>(in, out);
+}
+void in_turns(int rounds, float* out) {
+    in_turns_kernel<<<1, 64>>>(rounds, out);
 }
 
 }  // namespace traced

@@ -103,6 +103,9 @@ void skips_one(const float* in, float* out);
 void skips_own(const float* in, float* out);
 /// Even and odd lanes read at different lines, three times each.
 void branches(const float* in, float* out);
+/// Two warps take turns: of each a lane arrives at the mbarrier that the other waits at, and all lanes store
+/// one float of the round's 64.
+void in_turns(int rounds, float* out);
 
 // ---- copies.cu: cp.async. Blocks of 64 threads. ----
 

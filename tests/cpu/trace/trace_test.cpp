@@ -28,6 +28,7 @@
 #include "tests/cpu/trace/tracing.hpp"
 #include "tests/device_array.hpp"
 #include "tests/ptx/results.hpp"
+#include "tests/schedule.hpp"
 #include "tests/support.hpp"
 
 namespace {
@@ -589,8 +590,11 @@ TEST_CASE("trace: stmatrix stores 16 bytes a lane, a matrix a wavefront") {
         const DeviceArray<std::uint16_t> tile(32 * 8);
         const Traced t = run_traced({}, [&] { kernels::stmatrix(kind, in.data(), row.data(), tile.data()); });
         check_sound(t);
-        check_shared(line_of(t.report, marked("/tests/ptx/results.cu", mark), "shared", true), 1, lanes,
-                     lanes / 8, lanes / 8, 16);
+        const Line& stored = line_of(t.report, marked("/tests/ptx/results.cu", mark), "shared", true);
+        check_shared(stored, 1, lanes, lanes / 8, lanes / 8, 16);
+        CHECK(stored.matrix_rows);
+        CHECK(std::count_if(t.report.lines.begin(), t.report.lines.end(),
+                            [](const Line& line) { return line.matrix_rows; }) == 1);
     }
 }
 
@@ -878,6 +882,20 @@ TEST_CASE("trace: lanes that each leave out a step of their own") {
     const Report r = run_traced({}, [&] { traced::skips_own(in.data(), out.data()); }).report;
     const Line& loop = line_of(r, marked(kGrouping, "own-skipped"), "", false);
     check_counts(loop, {.requests = 32, .threads = 32 * 31, .sectors = 32 * 4});
+}
+
+TEST_CASE("trace: a lane that wakes another warp stores with the lanes of its own") {
+    constexpr int kRounds = 6;
+    const DeviceArray<float> out(64 * kRounds);
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {  // an odd one holds a warp back
+        const test::Schedule schedule(seed);
+        INFO("schedule " << seed);
+        const Traced t = run_traced({}, [&] { traced::in_turns(kRounds, out.data()); });
+        check_sound(t);
+        const Line& store = line_of(t.report, marked(kGrouping, "in-turns"), "", true);
+        check_counts(store, {.requests = 2 * kRounds, .threads = 64 * kRounds, .sectors = 8 * kRounds});
+        CHECK_FALSE(store.diverged);
+    }
 }
 
 TEST_CASE("trace: two branches are requests of their own") {
