@@ -4,7 +4,7 @@
 // Changed since 14a: the scheduler, which hands out slices; Reduction, between mainloop and epilogue;
 // prepare() works out how many slices pay off. Where one does, the kernel does what 14a's does. Should help
 // where the C tiles are too few to keep all SMs busy, or leave most of them idle in the last wave. A slice
-// costs about as much as 64 steps of K.
+// costs about as much as 32 steps of K.
 
 #include <algorithm>
 #include <atomic>
@@ -28,13 +28,19 @@
 namespace lesson_15a {
 
 using Large = gemm::fma::Shape<128, 256, 8, 64, 64, 8, 16, 4>;
-using Small = gemm::fma::Shape<64, 64, 16, 32, 32, 4, 8, 4>;  // where Large has few blocks: see is_large()
+using Small = gemm::fma::Shape<64, 128, 16, 32, 64, 8, 8, 4>;
+
+// How long a step of K takes where an SM computes one C tile of this size, in ns: 14a's, recorded on an H200
+// at 2048³, and what 06b, with the same thread tile, takes for as many products at 4096³.
+template <class S>
+constexpr int STEP_TIME = S::BM == Large::BM ? 160 : 50;
 
 constexpr int MOST_SLICES = 16;  // of a C tile; below 256: see arrive()
 static_assert(MOST_SLICES < 256);
-// What a slice costs beside its products, in steps of K. An SM adds 128 products a cycle, and its share of
-// DRAM is about 16 bytes: writing a sum of 4 bytes takes as long as 32 steps, and so does reading it.
-constexpr int SLICE_STEPS = 64;
+// What it costs to write a C tile's sums to the workspace, and as much to read them, in steps of K. An SM
+// adds 128 products a cycle, and its share of L2 is about 42 bytes, of DRAM 16: a sum's 4 bytes take as long
+// as 12 steps, or 32. Most workspaces fit into L2.
+constexpr int PASS_STEPS = 16;
 
 /// The workspace: where the slices of a C tile leave their sums and are counted.
 struct Partials {
@@ -49,7 +55,7 @@ struct Reduction {
     using Sums = float[S::TM][S::TN];
     static constexpr int COUNT = S::TM * S::TN;  // a thread's sums
     // How many of them it loads before it adds: the more, the more registers.
-    static constexpr int AT_ONCE = 16;
+    static constexpr int AT_ONCE = 64;
     static_assert(COUNT % AT_ONCE == 0);
 
     const Partials& partials;
@@ -161,31 +167,40 @@ std::int64_t tiles_of(const gemm::Problem& p) {
     return gemm::ceil_div(p.M, S::BM) * gemm::ceil_div(p.N, S::BN);
 }
 
-/// Whether Large gives a C tile to three in four SMs at least.
-bool is_large(const gemm::Problem& p, int sms) {
-    return 4 * tiles_of<Large>(p) >= 3 * std::int64_t{sms};
-}
-
 template <class S>
 int k_tiles_of(const gemm::Problem& p) {  // BLAS: alpha == 0 must not read A or B
     return p.alpha == 0.0f ? 0 : static_cast<int>(gemm::ceil_div(p.K, S::BK));
 }
 
-/// Of a C tile. The SM with the most blocks has ceil(tiles·slices / SMs) of them, one after another or
-/// together: the launch takes so many times a block's steps of K, and what a slice costs. More slices, and
-/// more workspace, have to be worth 1 %.
+/// How many steps of K a launch takes, by estimate. The SM with the most blocks has ceil(tiles·slices / SMs)
+/// of them, one after another or together. Each writes its sums, and as many are read: all those of a C tile
+/// by one block.
+template <class S>
+std::int64_t steps_of(const gemm::Problem& p, int slices, int sms) {
+    const std::int64_t blocks = gemm::ceil_div(tiles_of<S>(p) * slices, sms);
+    const std::int64_t products = blocks * gemm::ceil_div(k_tiles_of<S>(p), slices) * S::BK;
+    if (slices == 1) return products;
+    return products + PASS_STEPS * (blocks + std::max<std::int64_t>(blocks, slices));
+}
+
+/// Of a C tile. More slices, and more workspace, have to be worth 1 %.
 template <class S>
 int slices_for(const gemm::Problem& p, int sms) {
-    const std::int64_t k_tiles = k_tiles_of<S>(p);
-    const auto time = [&](int slices) {
-        const std::int64_t blocks = gemm::ceil_div(tiles_of<S>(p) * slices, sms);
-        return blocks * (gemm::ceil_div(k_tiles, slices) * S::BK + (slices > 1 ? SLICE_STEPS : 0));
-    };
     int best = 1;
-    for (int slices = 2; slices <= std::min<std::int64_t>(MOST_SLICES, k_tiles); ++slices) {
-        if (100 * time(slices) < 99 * time(best)) best = slices;
+    for (int slices = 2; slices <= std::min(MOST_SLICES, k_tiles_of<S>(p)); ++slices) {
+        if (100 * steps_of<S>(p, slices, sms) < 99 * steps_of<S>(p, best, sms)) best = slices;
     }
     return best;
+}
+
+/// How long a launch takes with the best number of slices, by estimate, in ns.
+template <class S>
+std::int64_t time_of(const gemm::Problem& p, int sms) {
+    return STEP_TIME<S> * steps_of<S>(p, slices_for<S>(p, sms), sms);
+}
+
+bool is_large(const gemm::Problem& p, int sms) {
+    return time_of<Large>(p, sms) <= time_of<Small>(p, sms);
 }
 
 /// What a problem needs before its launch. Launches with one of them must not overlap: they share a
@@ -265,10 +280,10 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     return is_large(p, sms) ? owner_in<Large>(p, row, col, sms) : owner_in<Small>(p, row, col, sms);
 }
 
-const gemm::Constant constants[] = {{"WM", Large::WM},           {"WN", Large::WN},
-                                    {"TM", Large::TM},           {"TN", Large::TN},
-                                    {"STAGES", Large::STAGES},   {"MOST_SLICES", MOST_SLICES},
-                                    {"SLICE_STEPS", SLICE_STEPS}};
+const gemm::Constant constants[] = {{"WM", Large::WM},         {"WN", Large::WN},
+                                    {"TM", Large::TM},         {"TN", Large::TN},
+                                    {"STAGES", Large::STAGES}, {"MOST_SLICES", MOST_SLICES},
+                                    {"PASS_STEPS", PASS_STEPS}};
 const gemm::Offer variants[] = {
     {.variant = gemm::of_type(gemm::DType::fp32),
      .kernel = reinterpret_cast<const void*>(&sgemm_split_k<Large, true>),
@@ -282,22 +297,22 @@ const gemm::Offer variants[] = {
 const gemm::Reach reaching[] = {
     {.path = "slices of small C tiles, four floats at once",
      .M = 60,
-     .N = 72,
+     .N = 200,
      .K = 540,
      .multiprocessors = 48,
      .again = true},
     {.path = "slices of small C tiles, float by float",
      .M = 61,
      .N = 131,
-     .K = 553,
+     .K = 585,
      .multiprocessors = 72,
      .again = true},
     {.path = "slices of large C tiles, four floats at once",
-     .M = 258,
+     .M = 322,
      .N = 200,
      .K = 497,
      .multiprocessors = 2},
-    {.path = "slices of large C tiles, float by float", .M = 258, .N = 201, .K = 497, .multiprocessors = 2}};
+    {.path = "slices of large C tiles, float by float", .M = 322, .N = 201, .K = 497, .multiprocessors = 2}};
 
 extern const gemm::Lesson lesson{.name = "15a_split_k",
                                  .part = 3,
