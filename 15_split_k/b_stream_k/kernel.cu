@@ -54,8 +54,8 @@ template <class S, class Scheduler>
 struct FixUp {
     using Sums = float[S::TM][S::TN];
     static constexpr int COUNT = S::TM * S::TN;  // a thread's sums
-    // How many of them it loads before it adds: the more, the more registers.
-    static constexpr int AT_ONCE = 32;
+    // How many of them it loads before it adds: beside the block's own, they all need registers.
+    static constexpr int AT_ONCE = 2048 / COUNT;
     static_assert(COUNT % AT_ONCE == 0);
 
     const Partials& partials;

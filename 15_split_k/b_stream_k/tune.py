@@ -10,14 +10,14 @@ TUNE = Tuning(
         "using Small = gemm::fma::Shape<{S_BM}, {S_BN}, {S_BK}, {S_WM}, {S_WN}, {S_TM}, {S_TN}, {S_STAGES}>;",
         "S::BM == Large::BM ? 160 : {SMALL_TIME};",
         "constexpr int PASS_STEPS = {PASS_STEPS};",
-        "static constexpr int AT_ONCE = {AT_ONCE};",
+        "static constexpr int AT_ONCE = {LOADS} / COUNT;",
     ),
     sweep=(
         *({"PASS_STEPS": steps} for steps in (8, 12, 32)),
         *({"SMALL_TIME": time} for time in (40, 60)),
-        *({"AT_ONCE": at_once} for at_once in (8, 16)),
+        *({"LOADS": loads} for loads in (512, 1024)),
         {"S_BK": 8},
-        {"S_BN": 64, "S_WN": 32, "S_TM": 4, "SMALL_TIME": 29},  # 14a's small C tiles
+        {"S_BN": 64, "S_WN": 32, "S_TM": 4, "SMALL_TIME": 29, "LOADS": 1024},  # 14a's small C tiles
     ),
     compare={
         "whole C tiles": Compared(edits={"if (size.k_tiles == 0) return best;": "return best;"}),
