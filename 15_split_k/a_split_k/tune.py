@@ -34,8 +34,7 @@ TUNE = Tuning(
         "static constexpr int AT_ONCE = {AT_ONCE};",
     ),
     sweep=(
-        *({"PASS_STEPS": steps} for steps in (8, 12, 32)),
-        *({"SMALL_TIME": time} for time in (40, 60)),
+        *({"PASS_STEPS": steps, "SMALL_TIME": time} for steps in (8, 12, 16, 32) for time in (40, 50, 60)),
         *({"AT_ONCE": at_once} for at_once in (16, 32)),
         {"S_BK": 8},
         {"S_BM": 128, "S_BN": 64, "S_WM": 64, "S_WN": 32},

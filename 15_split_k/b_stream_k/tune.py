@@ -13,8 +13,7 @@ TUNE = Tuning(
         "static constexpr int AT_ONCE = {LOADS} / COUNT;",
     ),
     sweep=(
-        *({"PASS_STEPS": steps} for steps in (8, 12, 32)),
-        *({"SMALL_TIME": time} for time in (40, 60)),
+        *({"PASS_STEPS": steps, "SMALL_TIME": time} for steps in (8, 12, 16, 32) for time in (40, 50, 60)),
         *({"LOADS": loads} for loads in (512, 1024)),
         {"S_BK": 8},
         {"S_BN": 64, "S_WN": 32, "S_TM": 4, "SMALL_TIME": 29, "LOADS": 1024},  # 14a's small C tiles
