@@ -98,11 +98,12 @@ def time_of_slices(q: Quiz) -> Question:
     answer = blocks * (steps + _PASS_STEPS) + most * _PASS_STEPS
     return Question(
         f"{tiles} C tiles, {k_tiles} k-tiles of {depth} steps, {slices} slices, {sms} SMs. Writing the sums of a C tile "
-        f"costs {_PASS_STEPS} steps of K, and so does reading them. How many steps does the launch take by this lesson's formula?",
+        f"costs {_PASS_STEPS} steps of K, and so does reading them. How many steps does the launch take by this "
+        "lesson's formula?",
         answer,
         "steps",
-        f"{blocks} blocks on an SM, of {k_tiles} / {slices}·{depth} + {_PASS_STEPS} = {steps + _PASS_STEPS} steps each, and {most} "
-        f"times {_PASS_STEPS} to read: {grouped(answer)}.",
+        f"{blocks} blocks on an SM, of {k_tiles} / {slices}·{depth} + {_PASS_STEPS} = {steps + _PASS_STEPS} steps each, and "
+        f"{most} times {_PASS_STEPS} to read: {grouped(answer)}.",
     )
 
 
