@@ -20,33 +20,31 @@ def _busy(threads: int) -> dict[str, str]:
     return {f"blocks = {blocks};": f"blocks = std::max<std::int64_t>({threads} / S::THREADS, {blocks});"}
 
 
-# Small C tiles of other shapes.
-_SQUARE = {"S_BN": 64, "S_WN": 32, "S_TM": 4, "AT_ONCE": 32, "SMALL_TIME": 29}
-_TWO_WARPS = {"S_BN": 64, "S_WM": 64, "S_WN": 32, "SMALL_TIME": 25, "MOST_SLICES": 32}
-
 TUNE = Tuning(
     lines=(
         "using Large = gemm::fma::Shape<{BM}, {BN}, {BK}, {WM}, {WN}, {TM}, {TN}, {STAGES}>;",
-        "using Small = gemm::fma::Shape<{S_BM}, {S_BN}, {S_BK}, {S_WM}, {S_WN}, {S_TM}, {S_TN}, {S_STAGES}>;",
-        "S::BM == Large::BM ? 160 : {SMALL_TIME};",
+        "using Medium = gemm::fma::Shape<{M_BM}, {M_BN}, {M_BK}, {M_WM}, {M_WN}, {M_TM}, {M_TN}, {M_STAGES}>;",
+        "using Small = gemm::fma::Shape<64, 64, {S_BK}, 32, 32, 4, 8, {S_STAGES}>;",
+        "constexpr int STEP_TIME<Medium> = {MEDIUM_TIME};",
+        "constexpr int STEP_TIME<Small> = {SMALL_TIME};",
         "constexpr int MOST_SLICES = {MOST_SLICES};",
         "constexpr int PASS_STEPS = {PASS_STEPS};",
-        "static constexpr int AT_ONCE = {AT_ONCE};",
+        "static constexpr int AT_ONCE = std::min({AT_ONCE}, COUNT);",
     ),
     sweep=(
-        *({"PASS_STEPS": steps, "SMALL_TIME": time} for steps in (8, 12, 16, 32) for time in (40, 50, 60)),
+        *({"PASS_STEPS": steps, "MEDIUM_TIME": time} for steps in (8, 16, 32) for time in (40, 45, 50)),
         *({"AT_ONCE": at_once} for at_once in (16, 32)),
+        {"M_BK": 16},
         {"S_BK": 8},
-        {"S_BM": 128, "S_BN": 64, "S_WM": 64, "S_WN": 32},
-        _SQUARE,
+        {"SMALL_TIME": 25},
+        {"SMALL_TIME": 100},  # no small C tiles
     ),
     compare={
         "one slice": Compared({"MOST_SLICES": 1}),
         "two slices at most": Compared({"MOST_SLICES": 2}),
         "slices added by atomicAdd": Compared(edits=_ATOMIC),
-        "two small blocks an SM": Compared({"MOST_SLICES": 32}, _busy(256)),
-        "two warps a block, two small blocks an SM": Compared(_TWO_WARPS, _busy(128)),
-        "two warps a block, four small blocks an SM": Compared(_TWO_WARPS, _busy(256)),
+        "loads of two slices at once": Compared(edits={"#pragma unroll 1": "#pragma unroll 2"}),
+        "two medium blocks an SM": Compared({"MOST_SLICES": 32}, _busy(256)),
     },
     sizes="256,512,768,1024,1536,3072,4096,256x256x16384",
     by_shape=("one slice", "slices added by atomicAdd"),

@@ -2,21 +2,25 @@
 
 from runner.measure.tuning import Compared, Tuning
 
-_REGISTERS = "__maxnreg__(S::BM == Large::BM ? 214 : 184)"
+_REGISTERS = "__maxnreg__(MOST_REGISTERS<S>)"
 
 TUNE = Tuning(
     lines=(
         "using Large = gemm::fma::Shape<{BM}, {BN}, {BK}, {WM}, {WN}, {TM}, {TN}, {STAGES}>;",
-        "using Small = gemm::fma::Shape<{S_BM}, {S_BN}, {S_BK}, {S_WM}, {S_WN}, {S_TM}, {S_TN}, {S_STAGES}>;",
-        "S::BM == Large::BM ? 160 : {SMALL_TIME};",
+        "using Medium = gemm::fma::Shape<{M_BM}, {M_BN}, {M_BK}, {M_WM}, {M_WN}, {M_TM}, {M_TN}, {M_STAGES}>;",
+        "using Small = gemm::fma::Shape<64, 64, {S_BK}, 32, 32, 4, 8, {S_STAGES}>;",
+        "constexpr int STEP_TIME<Medium> = {MEDIUM_TIME};",
+        "constexpr int STEP_TIME<Small> = {SMALL_TIME};",
         "constexpr int PASS_STEPS = {PASS_STEPS};",
-        "static constexpr int AT_ONCE = {LOADS} / COUNT;",
+        "static constexpr int AT_ONCE = std::min({LOADS} / COUNT, COUNT);",
     ),
     sweep=(
-        *({"PASS_STEPS": steps, "SMALL_TIME": time} for steps in (8, 12, 16, 32) for time in (40, 50, 60)),
+        *({"PASS_STEPS": steps, "MEDIUM_TIME": time} for steps in (8, 16, 32) for time in (40, 45, 50)),
         *({"LOADS": loads} for loads in (512, 1024)),
+        {"M_BK": 8},
         {"S_BK": 8},
-        {"S_BN": 64, "S_WN": 32, "S_TM": 4, "SMALL_TIME": 29, "LOADS": 1024},  # 14a's small C tiles
+        {"SMALL_TIME": 25},
+        {"SMALL_TIME": 100},  # no small C tiles
     ),
     compare={
         "whole C tiles": Compared(edits={"if (size.k_tiles == 0) return best;": "return best;"}),

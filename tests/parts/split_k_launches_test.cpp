@@ -76,7 +76,7 @@ struct Step {
 };
 constexpr int kMultiprocessors = 24;
 gemm::Shape the_shape(bool padded, float alpha = 1.0f, float beta = 0.0f) {
-    return test::shape(125, 131, 505, padded, alpha, beta);  // four small C tiles
+    return test::shape(125, 131, 505, padded, alpha, beta);  // six small C tiles
 }
 
 void require_same_bits(const Step& step) {
@@ -145,10 +145,10 @@ void require_whole_tiles_without_room(const Step& step) {
     CHECK(verdict.passed);
 }
 
-// Four C tiles in four slices, each with a counter.
-constexpr Step kSplitK{"15a_split_k", 4 * 4 * 64 * 128 * sizeof(float), 4 * sizeof(unsigned)};
-// 16 blocks, of which the last leaves nothing.
-constexpr Step kStreamK{"15b_stream_k", 15 * 64 * 128 * sizeof(float), 16 * sizeof(unsigned)};
+// Six C tiles in four slices, each with a counter.
+constexpr Step kSplitK{"15a_split_k", 4 * 6 * 64 * 64 * sizeof(float), 6 * sizeof(unsigned)};
+// 24 blocks, of which the last leaves nothing.
+constexpr Step kStreamK{"15b_stream_k", 23 * 64 * 64 * sizeof(float), 24 * sizeof(unsigned)};
 
 }  // namespace
 
@@ -195,7 +195,7 @@ TEST_CASE("stream-K: where C tiles are shared there are no more blocks than SMs,
 TEST_CASE("stream-K: where fewer blocks fit than were planned for, a wait ends if blocks start in order") {
     const gemm::Lesson& lesson = test::lesson("15b_stream_k");
     const Device device(kMultiprocessors);
-    // 30 small C tiles for 24 SMs: nearly every block leaves sums and waits for some.
+    // 30 medium C tiles for 24 SMs: nearly every block leaves sums and waits for some.
     gemm::Workload w(test::shape(320, 768, 200, true), test::seed());
     const gemm::Plan plan = lesson.prepare(w.problem());
     const std::vector<std::byte> expected = launched(lesson, w, plan.get());
