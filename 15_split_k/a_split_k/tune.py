@@ -32,7 +32,7 @@ TUNE = Tuning(
         "static constexpr int AT_ONCE = std::min({AT_ONCE}, COUNT);",
     ),
     sweep=(
-        *({"PASS_STEPS": steps, "MEDIUM_TIME": time} for steps in (8, 16, 32) for time in (40, 45, 50)),
+        *({"PASS_STEPS": steps, "MEDIUM_TIME": time} for steps in (8, 12, 16, 32) for time in (40, 45, 50)),
         *({"AT_ONCE": at_once} for at_once in (16, 32)),
         {"M_BK": 16},
         {"S_BK": 8},

@@ -15,7 +15,7 @@ TUNE = Tuning(
         "static constexpr int AT_ONCE = std::min({LOADS} / COUNT, COUNT);",
     ),
     sweep=(
-        *({"PASS_STEPS": steps, "MEDIUM_TIME": time} for steps in (8, 16, 32) for time in (40, 45, 50)),
+        *({"PASS_STEPS": steps, "MEDIUM_TIME": time} for steps in (8, 12, 16, 32) for time in (40, 45, 50)),
         *({"LOADS": loads} for loads in (512, 1024)),
         {"M_BK": 8},
         {"S_BK": 8},
