@@ -3,7 +3,7 @@
 from runner.learn.exercise import Exercise, Gap, Hunt
 from runner.learn.quiz import Question, Quiz, ceil_div, grouped
 
-_SLICE_STEPS = 64
+_PASS_STEPS = 16
 
 EXERCISE = Exercise(
     task="several blocks multiply a slice of K each, for the same C tile. Let the one that finishes last add up what all of them "
@@ -37,7 +37,7 @@ EXERCISE = Exercise(
         "    for each i, unrolled: total[i] += from[i * S::THREADS];\n"
         "  then total[i] goes to sum number first + i, that is sums[(first + i) / S::TN][(first + i) % S::TN].",
     ),
-    starter_fails="with_paths",
+    starter_fails="with_k_beyond_512",
 )
 
 HUNT = Hunt(
@@ -94,14 +94,16 @@ def time_of_slices(q: Quiz) -> Question:
     sms, tiles, slices = q.choose((108, 132)), q.whole(20, 200), q.whole(2, 8)
     k_tiles, depth = slices * q.whole(10, 60), q.choose((8, 16))
     blocks, steps = ceil_div(tiles * slices, sms), k_tiles // slices * depth
-    answer = blocks * (steps + _SLICE_STEPS)
+    most = max(blocks, slices)
+    answer = blocks * (steps + _PASS_STEPS) + most * _PASS_STEPS
     return Question(
-        f"{tiles} C tiles, {k_tiles} k-tiles of {depth} steps, {slices} slices, {sms} SMs. Each slice costs {_SLICE_STEPS} "
-        "extra steps of K. How many steps does the launch take by this lesson's formula?",
+        f"{tiles} C tiles, {k_tiles} k-tiles of {depth} steps, {slices} slices, {sms} SMs. Writing the sums of a C tile "
+        f"costs {_PASS_STEPS} steps of K, and so does reading them. How many steps does the launch take by this "
+        "lesson's formula?",
         answer,
         "steps",
-        f"{blocks} blocks on an SM, of {k_tiles} / {slices}·{depth} + {_SLICE_STEPS} = {steps + _SLICE_STEPS} steps each: "
-        f"{grouped(answer)}.",
+        f"{blocks} blocks on an SM, of {k_tiles} / {slices}·{depth} + {_PASS_STEPS} = {steps + _PASS_STEPS} steps each, and "
+        f"{most} times {_PASS_STEPS} to read: {grouped(answer)}.",
     )
 
 

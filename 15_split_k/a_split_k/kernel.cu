@@ -4,7 +4,7 @@
 // Changed since 14a: the scheduler, which hands out slices; Reduction, between mainloop and epilogue;
 // prepare() works out how many slices pay off. Where one does, the kernel does what 14a's does. Should help
 // where the C tiles are too few to keep all SMs busy, or leave most of them idle in the last wave. A slice
-// costs about as much as 64 steps of K.
+// costs about as much as 32 steps of K.
 
 #include <algorithm>
 #include <atomic>
@@ -28,13 +28,24 @@
 namespace lesson_15a {
 
 using Large = gemm::fma::Shape<128, 256, 8, 64, 64, 8, 16, 4>;
-using Small = gemm::fma::Shape<64, 64, 16, 32, 32, 4, 8, 4>;  // where Large has few blocks: see is_large()
+using Medium = gemm::fma::Shape<64, 128, 8, 32, 64, 8, 8, 4>;
+using Small = gemm::fma::Shape<64, 64, 16, 32, 32, 4, 8, 4>;
+
+// How long an SM takes for a step of K of a C tile of this size, in ns, fitted to times on an H200. Medium
+// takes 52 where it has the SM to itself, and 44 each where there are several.
+template <class S>
+constexpr int STEP_TIME = 160;
+template <>
+constexpr int STEP_TIME<Medium> = 45;
+template <>
+constexpr int STEP_TIME<Small> = 29;
 
 constexpr int MOST_SLICES = 16;  // of a C tile; below 256: see arrive()
 static_assert(MOST_SLICES < 256);
-// What a slice costs beside its products, in steps of K. An SM adds 128 products a cycle, and its share of
-// DRAM is about 16 bytes: writing a sum of 4 bytes takes as long as 32 steps, and so does reading it.
-constexpr int SLICE_STEPS = 64;
+// What it costs to write a C tile's sums to the workspace, and as much to read them, in steps of K. An SM
+// adds 128 products a cycle, and its share of L2 is about 42 bytes, of DRAM 16: a sum's 4 bytes take as long
+// as 12 steps, or 32. Most workspaces fit into L2.
+constexpr int PASS_STEPS = 16;
 
 /// The workspace: where the slices of a C tile leave their sums and are counted.
 struct Partials {
@@ -49,7 +60,7 @@ struct Reduction {
     using Sums = float[S::TM][S::TN];
     static constexpr int COUNT = S::TM * S::TN;  // a thread's sums
     // How many of them it loads before it adds: the more, the more registers.
-    static constexpr int AT_ONCE = 16;
+    static constexpr int AT_ONCE = std::min(64, COUNT);
     static_assert(COUNT % AT_ONCE == 0);
 
     const Partials& partials;
@@ -161,37 +172,51 @@ std::int64_t tiles_of(const gemm::Problem& p) {
     return gemm::ceil_div(p.M, S::BM) * gemm::ceil_div(p.N, S::BN);
 }
 
-/// Whether Large gives a C tile to three in four SMs at least.
-bool is_large(const gemm::Problem& p, int sms) {
-    return 4 * tiles_of<Large>(p) >= 3 * std::int64_t{sms};
-}
-
 template <class S>
 int k_tiles_of(const gemm::Problem& p) {  // BLAS: alpha == 0 must not read A or B
     return p.alpha == 0.0f ? 0 : static_cast<int>(gemm::ceil_div(p.K, S::BK));
 }
 
-/// Of a C tile. The SM with the most blocks has ceil(tiles·slices / SMs) of them, one after another or
-/// together: the launch takes so many times a block's steps of K, and what a slice costs. More slices, and
-/// more workspace, have to be worth 1 %.
+/// How many steps of K a launch takes, by estimate. The SM with the most blocks has ceil(tiles·slices / SMs)
+/// of them, one after another or together. Each writes its sums, and as many are read: all those of a C tile
+/// by one block.
+template <class S>
+std::int64_t steps_of(const gemm::Problem& p, int slices, int sms) {
+    const std::int64_t blocks = gemm::ceil_div(tiles_of<S>(p) * slices, sms);
+    const std::int64_t products = blocks * gemm::ceil_div(k_tiles_of<S>(p), slices) * S::BK;
+    if (slices == 1) return products;
+    return products + PASS_STEPS * (blocks + std::max<std::int64_t>(blocks, slices));
+}
+
+/// Of a C tile. More slices, and more workspace, have to be worth 1 %.
 template <class S>
 int slices_for(const gemm::Problem& p, int sms) {
-    const std::int64_t k_tiles = k_tiles_of<S>(p);
-    const auto time = [&](int slices) {
-        const std::int64_t blocks = gemm::ceil_div(tiles_of<S>(p) * slices, sms);
-        return blocks * (gemm::ceil_div(k_tiles, slices) * S::BK + (slices > 1 ? SLICE_STEPS : 0));
-    };
     int best = 1;
-    for (int slices = 2; slices <= std::min<std::int64_t>(MOST_SLICES, k_tiles); ++slices) {
-        if (100 * time(slices) < 99 * time(best)) best = slices;
+    for (int slices = 2; slices <= std::min(MOST_SLICES, k_tiles_of<S>(p)); ++slices) {
+        if (100 * steps_of<S>(p, slices, sms) < 99 * steps_of<S>(p, best, sms)) best = slices;
     }
     return best;
+}
+
+/// How long a launch takes with the best number of slices, by estimate, in ns.
+template <class S>
+std::int64_t time_of(const gemm::Problem& p, int sms) {
+    return STEP_TIME<S> * steps_of<S>(p, slices_for<S>(p, sms), sms);
+}
+
+/// What f returns for the shape with the shortest time; the larger one where two take as long.
+template <class F>
+auto with_fastest(const gemm::Problem& p, int sms, const F& f) {
+    const std::int64_t large = time_of<Large>(p, sms), medium = time_of<Medium>(p, sms),
+                       small = time_of<Small>(p, sms);
+    if (large <= std::min(medium, small)) return f(Large());
+    return medium <= small ? f(Medium()) : f(Small());
 }
 
 /// What a problem needs before its launch. Launches with one of them must not overlap: they share a
 /// workspace.
 struct Division {
-    bool large = false;
+    void (*launch)(const gemm::Problem&, const Division&, cudaStream_t) = nullptr;
     int slices = 1;
     gemm::Workspace sums, arrived;
     mutable std::atomic<unsigned> launches = 0;
@@ -220,14 +245,6 @@ void divide(Division& plan, const gemm::Problem& p, int sms) {
     plan.arrived = gemm::Workspace();
 }
 
-gemm::Plan prepare(const gemm::Problem& p) {
-    const auto plan = std::make_shared<Division>();
-    const int sms = multiprocessors();
-    plan->large = is_large(p, sms);
-    plan->large ? divide<Large>(*plan, p, sms) : divide<Small>(*plan, p, sms);
-    return plan;
-}
-
 template <class S>
 typename Parts<S, true>::Scheduler scheduler_for(const gemm::Problem& p, int slices) {
     return {{gemm::tiles_of(p.M, p.N, S::BM, S::BN), k_tiles_of<S>(p)}, slices};
@@ -245,10 +262,20 @@ void launch_shape(const gemm::Problem& p, const Division& plan, cudaStream_t str
         gemm::arguments_of<float>(p), scheduler, partials, gemm::LinearCombination{p.alpha, p.beta});
 }
 
+gemm::Plan prepare(const gemm::Problem& p) {
+    const auto plan = std::make_shared<Division>();
+    const int sms = multiprocessors();
+    with_fastest(p, sms, [&]<class S>(S) {
+        plan->launch = launch_shape<S>;
+        divide<S>(*plan, p, sms);
+    });
+    return plan;
+}
+
 void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
     if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error
     const Division& division = *static_cast<const Division*>(plan);
-    division.large ? launch_shape<Large>(p, division, stream) : launch_shape<Small>(p, division, stream);
+    division.launch(p, division, stream);
 }
 
 template <class S>
@@ -262,13 +289,13 @@ gemm::Owner owner_in(const gemm::Problem& p, std::int64_t row, std::int64_t col,
 /// Of several slices the block that finishes last writes: this names the last slice's, if there is room.
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     const int sms = multiprocessors();
-    return is_large(p, sms) ? owner_in<Large>(p, row, col, sms) : owner_in<Small>(p, row, col, sms);
+    return with_fastest(p, sms, [&]<class S>(S) { return owner_in<S>(p, row, col, sms); });
 }
 
-const gemm::Constant constants[] = {{"WM", Large::WM},           {"WN", Large::WN},
-                                    {"TM", Large::TM},           {"TN", Large::TN},
-                                    {"STAGES", Large::STAGES},   {"MOST_SLICES", MOST_SLICES},
-                                    {"SLICE_STEPS", SLICE_STEPS}};
+const gemm::Constant constants[] = {{"WM", Large::WM},         {"WN", Large::WN},
+                                    {"TM", Large::TM},         {"TN", Large::TN},
+                                    {"STAGES", Large::STAGES}, {"MOST_SLICES", MOST_SLICES},
+                                    {"PASS_STEPS", PASS_STEPS}};
 const gemm::Offer variants[] = {
     {.variant = gemm::of_type(gemm::DType::fp32),
      .kernel = reinterpret_cast<const void*>(&sgemm_split_k<Large, true>),
@@ -282,22 +309,28 @@ const gemm::Offer variants[] = {
 const gemm::Reach reaching[] = {
     {.path = "slices of small C tiles, four floats at once",
      .M = 60,
-     .N = 72,
+     .N = 200,
      .K = 540,
      .multiprocessors = 48,
      .again = true},
     {.path = "slices of small C tiles, float by float",
      .M = 61,
      .N = 131,
-     .K = 553,
+     .K = 585,
      .multiprocessors = 72,
      .again = true},
-    {.path = "slices of large C tiles, four floats at once",
-     .M = 258,
+    {.path = "slices of medium C tiles, four floats at once",
+     .M = 60,
      .N = 200,
      .K = 497,
-     .multiprocessors = 2},
-    {.path = "slices of large C tiles, float by float", .M = 258, .N = 201, .K = 497, .multiprocessors = 2}};
+     .multiprocessors = 4},
+    {.path = "slices of medium C tiles, float by float", .M = 61, .N = 131, .K = 513, .multiprocessors = 4},
+    {.path = "slices of large C tiles, four floats at once",
+     .M = 125,
+     .N = 252,
+     .K = 889,
+     .multiprocessors = 3},
+    {.path = "slices of large C tiles, float by float", .M = 125, .N = 251, .K = 889, .multiprocessors = 3}};
 
 extern const gemm::Lesson lesson{.name = "15a_split_k",
                                  .part = 3,

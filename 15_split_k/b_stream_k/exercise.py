@@ -34,7 +34,7 @@ EXERCISE = Exercise(
         "  partials.flags[block] = 0;\n"
         "then, for all threads: __syncthreads();",
     ),
-    starter_fails="with_paths",
+    starter_fails="with_k_beyond_512",
 )
 
 HUNT = Hunt(

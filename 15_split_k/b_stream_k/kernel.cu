@@ -27,16 +27,21 @@
 namespace lesson_15b {
 
 using Large = gemm::fma::Shape<128, 256, 8, 64, 64, 8, 16, 4>;
+using Medium = gemm::fma::Shape<64, 128, 16, 32, 64, 8, 8, 4>;
 using Small = gemm::fma::Shape<64, 64, 16, 32, 32, 4, 8, 4>;
 
 // What it costs to leave a C tile's sums in the workspace, and as much to fetch them, in steps of K. An SM
-// adds 128 products a cycle, and its share of DRAM is about 16 bytes: 4 bytes of a sum take as long as 32
-// steps.
-constexpr int PASS_STEPS = 32;
-// How long a step takes where an SM computes one C tile of this size, in units of 10 ns: 14a's, recorded on
-// an H200, at 2048³, and what 512³ takes longer than 256³.
+// adds 128 products a cycle, and its share of L2 is about 42 bytes, of DRAM 16: a sum's 4 bytes take as long
+// as 12 steps, or 32. The workspace fits into L2.
+constexpr int PASS_STEPS = 16;
+// How long an SM takes for a step of K of a C tile of this size, in ns, fitted to times on an H200. Medium
+// takes 52 where it has the SM to itself, and 44 each where there are several.
 template <class S>
-constexpr int STEP_TIME = S::BM == Large::BM ? 16 : 3;
+constexpr int STEP_TIME = 160;
+template <>
+constexpr int STEP_TIME<Medium> = 45;
+template <>
+constexpr int STEP_TIME<Small> = 29;
 
 /// The workspace: where blocks leave sums for others.
 struct Partials {
@@ -54,8 +59,8 @@ template <class S, class Scheduler>
 struct FixUp {
     using Sums = float[S::TM][S::TN];
     static constexpr int COUNT = S::TM * S::TN;  // a thread's sums
-    // How many of them it loads before it adds: the more, the more registers.
-    static constexpr int AT_ONCE = 16;
+    // How many of them it loads before it adds: beside the block's own, they all need registers.
+    static constexpr int AT_ONCE = std::min(2048 / COUNT, COUNT);
     static_assert(COUNT % AT_ONCE == 0);
 
     const Partials& partials;
@@ -125,12 +130,19 @@ struct Parts {
     static_assert(gemm::PieceScheduler<Scheduler>);
 };
 
-// A, B, C: see gemm::Arguments. scheduler: C tiles of BM×BN, k-tiles of BK, none where alpha is 0, and
-// shares. SHARED: some C tiles are; else there is a block for each, as in 14a, and none waits.
 // Told nothing, ptxas takes 20 to 30 registers more than in 14a: it keeps what each turn of the loop begins
 // with.
+template <class S>
+constexpr int MOST_REGISTERS = 214;
+template <>
+constexpr int MOST_REGISTERS<Medium> = 184;
+template <>
+constexpr int MOST_REGISTERS<Small> = 120;
+
+// A, B, C: see gemm::Arguments. scheduler: C tiles of BM×BN, k-tiles of BK, none where alpha is 0, and
+// shares. SHARED: some C tiles are; else there is a block for each, as in 14a, and none waits.
 template <class S, bool ALIGNED, bool SHARED>
-__global__ void __maxnreg__(S::BM == Large::BM ? 214 : 120)
+__global__ void __maxnreg__(MOST_REGISTERS<S>)
     sgemm_stream_k(gemm::Arguments<float> arguments, typename Parts<S, ALIGNED>::Scheduler scheduler,
                    Partials partials, gemm::LinearCombination output) {
     using P = Parts<S, ALIGNED>;
@@ -217,16 +229,25 @@ Division divide(const gemm::WorkSize& size, unsigned sms) {
     return best;
 }
 
-/// Whether large C tiles are faster than small ones, by estimate.
-bool is_large(const gemm::Problem& p, unsigned sms) {
-    return STEP_TIME<Large> * divide<Large>(size_of<Large>(p), sms).steps <=
-           STEP_TIME<Small> * divide<Small>(size_of<Small>(p), sms).steps;
+/// How long a launch takes, by estimate, in ns.
+template <class S>
+std::int64_t time_of(const gemm::Problem& p, unsigned sms) {
+    return STEP_TIME<S> * divide<S>(size_of<S>(p), sms).steps;
+}
+
+/// What f returns for the shape with the shortest time; the larger one where two take as long.
+template <class F>
+auto with_fastest(const gemm::Problem& p, unsigned sms, const F& f) {
+    const std::int64_t large = time_of<Large>(p, sms), medium = time_of<Medium>(p, sms),
+                       small = time_of<Small>(p, sms);
+    if (large <= std::min(medium, small)) return f(Large());
+    return medium <= small ? f(Medium()) : f(Small());
 }
 
 /// What a problem needs before its launch. Launches with one of them must not overlap, since they share a
 /// workspace; nor should those with two, which could wait for each other's SMs.
 struct Prepared {
-    bool large = false;
+    void (*launch)(const gemm::Problem&, const Prepared&, cudaStream_t) = nullptr;
     Division division = {};
     gemm::Workspace sums, flags;
     mutable std::atomic<unsigned> launches = 0;
@@ -252,14 +273,6 @@ void prepare_shape(Prepared& plan, const gemm::Problem& p, unsigned sms) {
     plan.flags = gemm::Workspace();
 }
 
-gemm::Plan prepare(const gemm::Problem& p) {
-    const auto plan = std::make_shared<Prepared>();
-    const unsigned sms = multiprocessors();
-    plan->large = is_large(p, sms);
-    plan->large ? prepare_shape<Large>(*plan, p, sms) : prepare_shape<Small>(*plan, p, sms);
-    return plan;
-}
-
 template <class S>
 typename Parts<S, true>::Scheduler scheduler_for(const gemm::Problem& p, const Division& division) {
     return Parts<S, true>::Scheduler::over(size_of<S>(p), division.workers, division.shared);
@@ -277,10 +290,20 @@ void launch_shape(const gemm::Problem& p, const Prepared& plan, cudaStream_t str
         gemm::arguments_of<float>(p), scheduler, partials, gemm::LinearCombination{p.alpha, p.beta});
 }
 
+gemm::Plan prepare(const gemm::Problem& p) {
+    const auto plan = std::make_shared<Prepared>();
+    const unsigned sms = multiprocessors();
+    with_fastest(p, sms, [&]<class S>(S) {
+        plan->launch = launch_shape<S>;
+        prepare_shape<S>(*plan, p, sms);
+    });
+    return plan;
+}
+
 void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
     if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error
     const Prepared& prepared = *static_cast<const Prepared*>(plan);
-    prepared.large ? launch_shape<Large>(p, prepared, stream) : launch_shape<Small>(p, prepared, stream);
+    prepared.launch(p, prepared, stream);
 }
 
 template <class S>
@@ -295,7 +318,7 @@ gemm::Owner owner_in(const gemm::Problem& p, std::int64_t row, std::int64_t col,
 /// As divided where there is room for a workspace.
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     const unsigned sms = multiprocessors();
-    return is_large(p, sms) ? owner_in<Large>(p, row, col, sms) : owner_in<Small>(p, row, col, sms);
+    return with_fastest(p, sms, [&]<class S>(S) { return owner_in<S>(p, row, col, sms); });
 }
 
 const gemm::Constant constants[] = {{"WM", Large::WM}, {"WN", Large::WN},         {"TM", Large::TM},
@@ -314,7 +337,7 @@ const gemm::Offer variants[] = {
 const gemm::Reach reaching[] = {
     {.path = "shares of small C tiles, four floats at once",
      .M = 60,
-     .N = 72,
+     .N = 200,
      .K = 540,
      .multiprocessors = 48,
      .again = true},
@@ -324,12 +347,18 @@ const gemm::Reach reaching[] = {
      .K = 553,
      .multiprocessors = 48,
      .again = true},
+    {.path = "shares of medium C tiles, four floats at once",
+     .M = 60,
+     .N = 200,
+     .K = 197,
+     .multiprocessors = 3},
+    {.path = "shares of medium C tiles, float by float", .M = 61, .N = 201, .K = 197, .multiprocessors = 3},
     {.path = "shares of large C tiles and whole ones, four floats at once",
-     .M = 513,
+     .M = 600,
      .N = 256,
      .K = 497,
      .multiprocessors = 2},
-    {.path = "shares of large C tiles, float by float", .M = 258, .N = 201, .K = 497, .multiprocessors = 2}};
+    {.path = "shares of large C tiles, float by float", .M = 322, .N = 201, .K = 497, .multiprocessors = 2}};
 
 extern const gemm::Lesson lesson{.name = "15b_stream_k",
                                  .part = 3,
