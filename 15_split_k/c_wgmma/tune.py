@@ -1,0 +1,38 @@
+"""The constants of lesson 15c that ./gemm autotune tries where there are few rows, and what slices are worth."""
+
+from runner.measure.tuning import Compared, Tuning
+
+_CHOICE = "        if (100 * time(slices) < 99 * time(best)) best = slices;\n"
+
+
+def _always(number: int) -> dict[str, str]:
+    """The edit with which a C tile has so many slices."""
+    return {_CHOICE: f"        if (slices == {number} || time(best) < 0) best = slices;\n"}
+
+
+TUNE = Tuning(
+    lines=(
+        "constexpr int BLOCKS = {BLOCKS};",
+        "constexpr int MOST_SLICES = {MOST_SLICES};",
+        "constexpr int SLICE_STEPS = {SLICE_STEPS};",
+    ),
+    sweep=(
+        {"BLOCKS": 2, "MOST_SLICES": 4},
+        {"BLOCKS": 1, "MOST_SLICES": 4},
+        {"BLOCKS": 1, "MOST_SLICES": 3},
+        {"BLOCKS": 2, "SLICE_STEPS": 128},
+    ),
+    compare={
+        "one slice": Compared({"MOST_SLICES": 1}),
+        "two slices": Compared({"MOST_SLICES": 4}, _always(2)),
+        "three slices": Compared({"MOST_SLICES": 4}, _always(3)),
+        "four slices": Compared({"MOST_SLICES": 4}, _always(4)),
+        "six slices": Compared(edits=_always(6)),
+        "eight slices": Compared(edits=_always(8)),
+    },
+    sizes=(
+        "1x4096x4096,16x4096x4096,64x4096x4096,128x4096x4096,1x4096x14336,16x4096x14336,64x4096x14336,128x4096x14336,"
+        "1x28672x4096,16x28672x4096,64x28672x4096,128x28672x4096"
+    ),
+    by_shape=("one slice", "two slices", "three slices", "four slices", "six slices", "eight slices"),
+)
