@@ -255,6 +255,8 @@ template <class T, class S>
 void launch_slices(const gemm::Problem& p, const Operands& operands, cudaStream_t stream) {
     const auto kernel = hgemm_split_k<T, S>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, S::SHARED);  // beyond 48 KiB
+    cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                         cudaSharedmemCarveoutMaxShared);
     const auto scheduler = scheduler_for<S>(p, operands.slices);
     cudaLaunchAttribute cluster{};
     cluster.id = cudaLaunchAttributeClusterDimension;
