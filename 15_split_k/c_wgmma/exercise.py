@@ -1,151 +1,116 @@
-"""What the exercise and the bug hunt of lesson 14c leave out, ask and tell."""
+"""What the exercise and the bug hunt of lesson 15c leave out, ask and tell."""
 
-from runner.inspect.counts import Counts, Measured, bytes_loaded, bytes_of_tiles
-from runner.learn.exercise import Exercise, Gap, Goal, Hunt
+from runner.learn.exercise import Exercise, Gap, Hunt
 from runner.learn.quiz import Question, Quiz, ceil_div, grouped
 
-_SMALL = (64, 128)  # a C tile, of the sizes that are chosen for the shape of the goals
-_HALF = 2  # bytes of an element
+_SLICE_STEPS = 32
 _WIDE, _DEPTH = 128, 64  # columns of a C tile, steps of a k-tile
 
-
-def _stored_by_threads(counts: Counts) -> Measured:
-    """Bytes of C that threads store by themselves, and the line with most of them; any store's where there is none."""
-    stores = sorted(counts.lines("global", "store"), key=lambda line: line["bytes"] if line["width"] else 0, reverse=True)
-    return float(sum(line["bytes"] for line in stores if line["width"])), next(iter(stores), None)
-
-
 EXERCISE = Exercise(
-    task="put the two roles of the block together: what the producer's thread does with the scheduler and the mainloop, and what "
-    "the consumers do with these and the epilogue.",
+    task="the blocks of a cluster have each multiplied a slice of K, and left their sums in their own shared memory. Let them "
+    "wait for each other, and read what the others have.",
     gaps={
-        "produce": Gap(
-            "for each piece of work of this block, load its k-tiles: mainloop.load(work). scheduler.next(work) goes on to the "
-            "next piece, or returns false.",
-            "static_cast<void>(scheduler), static_cast<void>(mainloop);",
+        "meet": Gap(
+            "wait until the sums of all slices are there. With one slice, these are the sums of the block's own consumers, which "
+            "are THREADS threads. With several, they are those of all blocks of the cluster.",
+            "gemm::ptx::barrier_sync(1, THREADS);",
         ),
-        "consume": Gap(
-            "for each piece of work, multiply, and hand the sums to the epilogue, which keeps them, rounded: take(sums, work). "
-            "They leave during the next piece's first k-tiles. multiply<S::BOXES>(sums, work, between) calls between(box) there, "
-            "and epilogue.leave(box) stores a box. What is left after the last piece of work is the epilogue's finish(). `sums` "
-            "has the type P::Mainloop::Sums.",
-            "static_cast<void>(scheduler), static_cast<void>(mainloop), static_cast<void>(epilogue);",
+        "read": Gap(
+            "parts[i][s] = the four sums of slice s in row y + i * step of the C tile, from column x on, where there is such a "
+            "row. Slice s is block s of the cluster, and at_rank(tile, s) is where that block has its sums. A row of sums is "
+            "S::PITCH floats long. `parts` is in registers, so unroll both loops, and leave the one over slices after the last "
+            "slice.",
+            "for (int i = 0; i < AT_ONCE; ++i) {\n"
+            "    if (y + i * step >= rows) continue;\n"
+            "    parts[i][0] = *reinterpret_cast<const float4*>(&tile[(y + i * step) * S::PITCH + x]);\n"
+            "}",
         ),
     },
     hints=(
-        "Both roles go through the same pieces of work in the same order, each with a scheduler of its own. Every block has one "
-        "piece at least.",
-        "Each role is a do … while loop: one piece of work, and while (scheduler.next(work)). In a consumer's round, first "
-        "multiply, then take. The consumers end with finish(); the producer has nothing to do after its last load.",
+        "barrier_sync() is a barrier of one block. Which barrier do all blocks of a cluster share? And where does a thread find "
+        "what another block has in its shared memory?",
+        "cluster_sync() waits for all threads of the cluster that have not returned, and what they have written before is there. "
+        "at_rank(tile, s) is an address in the shared memory of block s, and a thread loads from it as from its own.",
         "nearly the code:\n"
-        "  do { mainloop.load(work); } while (scheduler.next(work));\n"
-        "  typename P::Mainloop::Sums sums;\n"
-        "  do { mainloop.template multiply<S::BOXES>(sums, work, [&](int box) { epilogue.leave(box); }); "
-        "epilogue.take(sums, work); }\n"
-        "  while (scheduler.next(work)); epilogue.finish();",
+        "  if (work.slices == 1) barrier_sync(1, THREADS); else cluster_sync();\n"
+        "and in add(), for s = 0 … MOST_SLICES - 1, unrolled: if (s >= work.slices) break;\n"
+        "  const float* const from = work.slices == 1 ? tile : gemm::ptx::at_rank(tile, s);\n"
+        "  for each i, unrolled: if (y + i * step < rows) parts[i][s] = the float4 at from[(y + i * step) * S::PITCH + x].",
     ),
-    starter_fails="never_written",
-    goals=(
-        Goal(
-            "Each C tile loads its elements of A and B once from global memory",
-            bytes_loaded,
-            lambda counts: bytes_of_tiles(counts, *_SMALL, _HALF),
-            "bytes",
-            "Call load() once for each piece of work.",
-        ),
-        Goal(
-            "Where TMA may write C, no thread stores to it",
-            _stored_by_threads,
-            lambda counts: 0,
-            "bytes",
-            "The epilogue stores boxes by TMA, in leave() and in finish().",
-        ),
-    ),
+    starter_fails="with_tiles",
 )
 
 HUNT = Hunt(
-    task="the launch chooses between two kernels: one whose threads can reach C, and one that stores by TMA alone. One line "
-    "chooses wrongly, and for C = A·B nobody would notice. Find it.",
-    bug={"p.beta != 0.0f || !operands.boxes": "p.alpha != 1.0f || !operands.boxes"},
+    task="this kernel is right wherever each C tile is in one slice, and on many GPUs wherever it is not. Find out what a block "
+    "may not do while others still read.",
+    bug={
+        "        if (work.slices > 1) gemm::ptx::cluster_wait();  // shared memory lives as long as its block\n": "",
+    },
     hints=(
-        "Which of the check's cases fail, and what are alpha and beta there?",
-        "A TMA store overwrites C. For which scalars does a result depend on what C held before?",
-        "If beta isn't 0, the old C has to be read before it is overwritten, and only the direct kernel does so. Alpha "
-        "has nothing "
-        "to do with C.",
+        "Each block reads rows of all others. Which of them is the last to do so, and what may the others have done by then?",
+        "A block's shared memory is its own only as long as it runs. When it has ended, another block may get the place.",
+        "Every thread says that it has read what it needs: cluster_arrive_relaxed(). Before it returns, it has to wait until all "
+        "have said so.",
     ),
-    check_finds="beta_c_missing",
+    check_finds="block_left",
+    race=True,
 )
 
 
 # The quiz
 
 
-def stages_that_fit(q: Quiz) -> Question:
-    rows, boxes = q.choose(((256, 4), (224, 4), (192, 4), (144, 3), (112, 2), (64, 1), (128, 2), (96, 2), (240, 5), (80, 2)))
-    kib = q.choose((226, 160, 196))
-    stage, out = (rows + _WIDE) * 128, 2 * 2 * (rows // boxes) * 128
-    answer = (kib * 1024 - out) // stage
+def slices_that_keep_sms_busy(q: Quiz) -> Question:
+    sms, cols = q.choose((108, 132, 144)), 1024 * q.whole(2, 6)
+    tiles = cols // _WIDE
+    answer = sms // tiles
     return Question(
-        f"A shape has C tiles of {rows}×{_WIDE} and k-tiles of {_DEPTH} steps, in BF16, and two consumers with two boxes of "
-        f"{rows // boxes}×64 results each. How many stages fit into {kib} KiB with these boxes?",
-        answer,
-        "stages",
-        f"A stage has ({rows} + {_WIDE})·{_DEPTH}·2 = {grouped(stage)} bytes, the boxes take {grouped(out)}. "
-        f"({grouped(kib * 1024)} "
-        f"− {grouped(out)}) / {grouped(stage)}, rounded down, is {answer}.",
-    )
-
-
-def blocks_of_a_launch(q: Quiz) -> Question:
-    tiles, most = q.whole(140, 1800), q.choose((78, 100, 114, 132, 144))
-    rounds = ceil_div(tiles, most)
-    answer = ceil_div(tiles, rounds)
-    return Question(
-        f"There are {grouped(tiles)} C tiles, and a GPU with {most} SMs runs a block on each at the same time. A scheduler "
-        "launches as few blocks as need no more rounds. How many are that?",
-        answer,
-        "blocks",
-        f"⌈{grouped(tiles)}/{most}⌉ = {rounds} rounds, and ⌈{grouped(tiles)}/{rounds}⌉ = {answer}.",
-    )
-
-
-def place_in_the_ring(q: Quiz) -> Question:
-    stages, steps, pieces = q.whole(3, 8), q.whole(5, 80), q.whole(1, 9)
-    answer = steps * pieces % stages
-    return Question(
-        f"A ring has {stages} stages, and each piece of work {steps} k-tiles. A block begins with stage 0. In which stage is the "
-        f"first k-tile of its piece of work number {pieces}, counted from 0?",
+        f"A has 16 rows, and C {cols} columns, in C tiles of {_WIDE} columns. The GPU has {sms} SMs. How many slices may each C "
+        "tile have so that no SM has two blocks?",
         answer,
         "",
-        f"The ring goes on from one piece to the next: {pieces}·{steps} = {grouped(steps * pieces)}, mod {stages} is {answer}.",
+        f"{cols} / {_WIDE} = {tiles} C tiles, and {sms} / {tiles}, rounded down, is {answer}.",
     )
 
 
-def arrivals_for_empty(q: Quiz) -> Question:
-    consumers, stages, steps = q.whole(1, 4), q.whole(3, 8), q.whole(5, 80)
-    answer = consumers * steps
+def time_of_slices(q: Quiz) -> Question:
+    sms, tiles, slices = 132, q.whole(20, 240), q.whole(2, 8)
+    k_tiles = slices * q.whole(5, 30)
+    blocks, steps = ceil_div(tiles * slices, sms), k_tiles // slices * _DEPTH
+    answer = blocks * (steps + _SLICE_STEPS)
     return Question(
-        f"A block has consumers: {consumers}, and {stages} stages. A stage is empty when each consumer has given it back. How "
-        f"many arrivals do the empty mbarriers of the block count for a C tile of {steps} k-tiles?",
+        f"{tiles} C tiles, {k_tiles} k-tiles of {_DEPTH} steps, {slices} slices, {sms} SMs. A block costs {_SLICE_STEPS} extra "
+        "steps of K. How many steps does the launch take by this lesson's formula?",
         answer,
-        "arrivals",
-        f"Each consumer gives back a stage for each k-tile, however many stages there are: {consumers}·{steps} = {answer}.",
+        "steps",
+        f"{blocks} blocks on an SM, of {k_tiles} / {slices}·{_DEPTH} + {_SLICE_STEPS} = {steps + _SLICE_STEPS} steps each: "
+        f"{grouped(answer)}.",
     )
 
 
-def boxes_without_a_k_tile(q: Quiz) -> Question:
-    boxes, k = q.whole(2, 5), q.whole(1, 320)
-    steps = ceil_div(k, _DEPTH)
-    answer = max(boxes - steps, 0)
+def time_of_b(q: Quiz) -> Question:
+    rows, cols, bandwidth = 1024 * q.whole(4, 16), 1024 * q.whole(4, 28), q.choose((2, 3, 4))
+    answer = round(2 * rows * cols / bandwidth / 1e6)
     return Question(
-        f"K = {k}, k-tiles have {_DEPTH} steps, and the results of a C tile leave in {boxes} boxes, one during each of "
-        "the next C "
-        "tile's first k-tiles. How many boxes find no k-tile to hide behind?",
+        f"B is {rows}×{cols} in BF16, and DRAM delivers {bandwidth} TB/s. How many microseconds does B take at least, to the "
+        "nearest one?",
         answer,
-        "",
-        f"There are ⌈{k}/{_DEPTH}⌉ = {steps} k-tiles, so {answer} of {boxes} boxes are left.",
+        "µs",
+        f"2·{rows}·{cols} = {grouped(2 * rows * cols)} bytes, at {bandwidth} million bytes a microsecond: {answer}.",
     )
 
 
-QUIZ = (stages_that_fit, blocks_of_a_launch, place_in_the_ring, arrivals_for_empty, boxes_without_a_k_tile)
+def bytes_read_from_others(q: Quiz) -> Question:
+    rows, slices = q.choose((16, 32, 64, 128)), q.choose((2, 4, 8))
+    answer = 4 * rows * _WIDE * (slices - 1) // slices
+    return Question(
+        f"A C tile of {rows}×{_WIDE} has {slices} slices. How many bytes of sums does each block read from the shared memory of "
+        "other blocks?",
+        answer,
+        "bytes",
+        f"It adds up {rows} / {slices} = {rows // slices} rows of {_WIDE} sums, and {slices - 1} of {slices} parts of each are "
+        f"elsewhere: {rows // slices}·{_WIDE}·4·{slices - 1} = {grouped(answer)}.",
+    )
+
+
+QUIZ = (slices_that_keep_sms_busy, time_of_slices, time_of_b, bytes_read_from_others)

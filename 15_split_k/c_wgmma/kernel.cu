@@ -1,26 +1,28 @@
 // 15c split-K, wgmma — where A has few rows, the blocks of a cluster share a C tile: each multiplies a slice
 // of K, and all of them add up the sums, which they read in each other's shared memory.
 //
-// Changed since 14c: a second composition for up to 128 rows, with lower C tiles, two blocks on an SM, a
-// scheduler for clusters and an epilogue that adds up slices. Should be as fast as B comes from DRAM. With
-// more rows the launch does what 14c's does.
+// Changed since 14c: a composition for up to 128 rows, with lower C tiles, two blocks on an SM, a scheduler
+// for clusters, and ClusterSum in place of the epilogue. Should be as fast as B comes from DRAM. With more
+// rows the launch does what 14c's does.
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 
+#include "common/element.hpp"
 #include "common/gemm.hpp"
 #include "common/parts/arguments.hpp"
 #include "common/parts/cluster_split_k.hpp"
 #include "common/parts/linear_combination.hpp"
+#include "common/parts/pairs.hpp"
 #include "common/parts/policies.hpp"
-#include "common/parts/scheduler.hpp"
 #include "common/parts/warp_specialized.hpp"
 #include "common/parts/wgmma/atom.hpp"
-#include "common/parts/wgmma/cluster_epilogue.hpp"
-#include "common/parts/wgmma/epilogue.hpp"
 #include "common/parts/wgmma/loader.hpp"
-#include "common/parts/wgmma/shape.hpp"
+#include "common/parts/wgmma/persistent.hpp"
 #include "common/parts/wgmma/short_shape.hpp"
+#include "common/ptx/barrier.hpp"
+#include "common/ptx/cluster.hpp"
 #include "common/ptx/tma.hpp"
 #include "common/tma/launch.hpp"
 
@@ -30,12 +32,113 @@ constexpr int BLOCKS = 2;        // on an SM, where there are few rows
 constexpr int MOST_SLICES = 8;   // of a C tile: blocks of a cluster, of which every GPU with clusters takes 8
 constexpr int SLICE_STEPS = 32;  // what a block costs beside its products, in steps of K
 
-/// The parts of a composition for few rows. S: a ShortShape.
+/// Each block of the cluster writes every so many-th row of the C tile: to each element it adds up the sums
+/// of all slices in their order, so that every launch gives the same bits. By the consumers alone; other
+/// threads of the block have returned or will, without a barrier. S: a ShortShape.
 template <class T, class S>
-struct FewRows {
+struct ClusterSum {
+    using Sums = float[S::BM / 2];  // of a thread: a piece of Cᵀ, 64×BM
+    static constexpr int THREADS = S::CONSUMERS * S::WARPGROUP, WARPS = THREADS / 32;
+    static constexpr int EACH = S::BN / 32;  // columns of a thread
+    static_assert(EACH == 4, "a thread reads a float4 of each slice");
+    // Rows of a warp whose sums are on their way together: the more, the more registers.
+    static constexpr int AT_ONCE = MOST_SLICES <= 4 ? 4 : 2;
+
+    const gemm::Arguments<T>& out;
+    const gemm::LinearCombination& output;
+    float* tile;  // [BM][PITCH] in shared memory, where the stages were: the block's sums
+
+    /// All that the block has loaded has been multiplied, by this thread's warpgroup at least.
+    __device__ __forceinline__ void store(const Sums& sums, const gemm::Slice& work) const {
+        gemm::ptx::barrier_sync(1, THREADS);  // the other consumers have read the stages, too
+        leave(sums);
+        // gap: meet
+        if (work.slices == 1) {
+            gemm::ptx::barrier_sync(1, THREADS);
+        } else {
+            gemm::ptx::cluster_sync();  // all slices' sums are there
+        }
+        // end gap
+        add(work);
+        if (work.slices > 1) gemm::ptx::cluster_wait();  // shared memory lives as long as its block
+    }
+
+  private:
+    /// The pitch has a warp's 32 elements in 32 banks: 4 pairs of rows, 8 columns.
+    __device__ __forceinline__ void leave(const Sums& sums) const {
+        const unsigned t = threadIdx.x % S::WARPGROUP, first = threadIdx.x / S::WARPGROUP * S::WGMMA_M;
+#pragma unroll
+        for (int e = 0; e < S::BM / 2; ++e) {
+            const gemm::ptx::WgmmaPlace at = gemm::ptx::wgmma_sum(t, e);  // of Cᵀ
+            tile[at.column * S::PITCH + first + at.row] = sums[e];
+        }
+    }
+
+    /// A warp has a row. All loads of several rows, from all blocks, come before the first addition.
+    __device__ __forceinline__ void add(const gemm::Slice& work) const {
+        const std::int64_t row0 = std::int64_t{work.tile.m} * S::BM;
+        const int rows = out.M - row0 < S::BM ? static_cast<int>(out.M - row0) : S::BM;
+        const int x = threadIdx.x % 32 * EACH, step = work.slices * WARPS;
+        const int first = static_cast<int>(threadIdx.x / 32) * work.slices + work.slice;
+        for (int y = first; y < rows; y += AT_ONCE * step) {
+            float4 parts[AT_ONCE][MOST_SLICES] = {};  // zeros of slices that there are not
+                                                      // gap: read
+#pragma unroll
+            for (int s = 0; s < MOST_SLICES; ++s) {
+                if (s >= work.slices) break;
+                const float* const from = work.slices == 1 ? tile : gemm::ptx::at_rank(tile, s);
+#pragma unroll
+                for (int i = 0; i < AT_ONCE; ++i) {
+                    const int row = y + i * step;
+                    if (row < rows) {
+                        parts[i][s] = *reinterpret_cast<const float4*>(&from[row * S::PITCH + x]);
+                    }
+                }
+            }
+            // end gap
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; ++i) {
+                float4 total = parts[i][0];
+#pragma unroll
+                for (int s = 1; s < MOST_SLICES; ++s) {
+                    total.x += parts[i][s].x, total.y += parts[i][s].y;
+                    total.z += parts[i][s].z, total.w += parts[i][s].w;
+                }
+                if (y + i * step < rows) {
+                    write({total.x, total.y, total.z, total.w}, row0 + y + i * step,
+                          std::int64_t{work.tile.n} * S::BN + x);
+                }
+            }
+        }
+        if (work.slices > 1) gemm::ptx::cluster_arrive_relaxed();  // the thread has what it needed of others
+    }
+
+    /// Four elements of C in a row, as many of them as exist.
+    __device__ __forceinline__ void write(const float (&sums)[EACH], std::int64_t row,
+                                          std::int64_t col) const {
+        T* const c = &out.C[row * out.ldc + col];
+        const auto result = [&](int i) {
+            return output.reads_c() ? output(sums[i], gemm::to_float(c[i]), row, col + i)
+                                    : output(sums[i], row, col + i);
+        };
+        if (col + EACH <= out.N && reinterpret_cast<std::uintptr_t>(c) % 8 == 0) {
+            const std::uint64_t left = gemm::pack2<T>(result(0), result(1)),
+                                right = gemm::pack2<T>(result(2), result(3));
+            *reinterpret_cast<std::uint64_t*>(c) = left | right << 32;
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < EACH; ++i) {
+            if (col + i < out.N) c[i] = gemm::from_float<T>(result(i));
+        }
+    }
+};
+
+/// The parts of a composition. S: a ShortShape.
+template <class T, class S>
+struct Parts {
     using Scheduler = gemm::ClusterSplitK<gemm::Grouped<8>>;
     using Mainloop = gemm::WarpSpecialized<gemm::wgmma::Loader<S>, gemm::wgmma::Atom<T, S>, S::STAGES>;
-    using Epilogue = gemm::wgmma::ClusterEpilogue<T, S, MOST_SLICES, gemm::LinearCombination>;
     static_assert(gemm::SliceScheduler<Scheduler>);
 };
 
@@ -43,10 +146,10 @@ struct FewRows {
 // slices, of which each has one at least.
 template <class T, class S>
 __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
-    hgemm_split_k(gemm::Arguments<T> arguments, typename FewRows<T, S>::Scheduler scheduler,
+    hgemm_split_k(gemm::Arguments<T> arguments, typename Parts<T, S>::Scheduler scheduler,
                   gemm::LinearCombination output, const __grid_constant__ CUtensorMap map_a,
                   const __grid_constant__ CUtensorMap map_b) {
-    using P = FewRows<T, S>;
+    using P = Parts<T, S>;
     extern __shared__ __align__(1024) char shared[];  // stages, then the block's sums
     __shared__ typename P::Mainloop::Barriers barriers;
     const int t = threadIdx.x, role = __shfl_sync(0xffffffffu, t / S::WARPGROUP, 0);
@@ -65,126 +168,20 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     }
     typename P::Mainloop::Sums sums;
     mainloop.template multiply<1>(sums, work, [](int /*k_tile*/) {});
-    const typename P::Epilogue epilogue{arguments, output, reinterpret_cast<float*>(shared)};
-    epilogue.store(sums, work);
-}
-
-/// The parts of a composition for more. S: its sizes. DIRECT: TMA may not write C, or C is read.
-template <class T, class S, bool DIRECT>
-struct Parts {
-    using Scheduler = gemm::PersistentFewest<gemm::Grouped<8>>;
-    using Mainloop = gemm::WarpSpecialized<gemm::wgmma::Loader<S>, gemm::wgmma::Atom<T, S>, S::STAGES>;
-    using Epilogue = gemm::wgmma::Epilogue<T, S, DIRECT, gemm::LinearCombination>;
-    static_assert(gemm::TileScheduler<Scheduler>);
-};
-
-// A and B as their tensor maps say; C: see gemm::Arguments. size: C tiles of BM×BN, k-tiles of BK, at least
-// one. boxes: map_c is C's.
-template <class T, class S, bool DIRECT>
-__global__ void __launch_bounds__(S::THREADS, 1)
-    hgemm_of_parts(gemm::Arguments<T> arguments, gemm::WorkSize size, gemm::LinearCombination output,
-                   const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
-                   const __grid_constant__ CUtensorMap map_c, bool boxes) {
-    using P = Parts<T, S, DIRECT>;
-    extern __shared__ __align__(1024) char shared[];  // stages, then each consumer's boxes of results
-    __shared__ typename P::Mainloop::Barriers barriers;
-    // By a shuffle the compiler knows that all lanes of a warp have the same role.
-    const int t = threadIdx.x, role = __shfl_sync(0xffffffffu, t / S::WARPGROUP, 0);
-    if (t == S::CONSUMERS * S::WARPGROUP) {  // the first loads need not wait for the maps
-        gemm::ptx::prefetch_tensor_map(map_a);
-        gemm::ptx::prefetch_tensor_map(map_b);
-        barriers.init(S::CONSUMERS);
-    }
-    __syncthreads();  // nobody uses an mbarrier before it is one
-
-    typename P::Scheduler scheduler{size};
-    typename P::Mainloop mainloop{{shared, map_a, map_b}, {shared, role}, barriers};
-    gemm::Work work = scheduler.first();
-    if (role == S::CONSUMERS) {
-        gemm::ptx::fewer_registers<S::PRODUCER_REGISTERS>();
-        if (t != S::CONSUMERS * S::WARPGROUP) return;
-        // gap: produce
-        do {
-            mainloop.load(work);
-        } while (scheduler.next(work));
-        // end gap
-    } else {
-        gemm::ptx::more_registers<S::CONSUMER_REGISTERS>();
-        typename P::Epilogue epilogue{arguments, output, map_c, boxes, shared, role};
-        // gap: consume
-        typename P::Mainloop::Sums sums;
-#pragma unroll 1
-        do {
-            // During each of the first k-tiles a box of the previous C tile leaves.
-            mainloop.template multiply<S::BOXES>(sums, work, [&](int box) { epilogue.leave(box); });
-            epilogue.take(sums, work);
-        } while (scheduler.next(work));
-        epilogue.finish();
-        // end gap
-    }
-}
-
-/// The sizes that a launch chooses from.
-using Policies =
-    gemm::Policies<gemm::wgmma::Shape<256, 4>, gemm::wgmma::Shape<224, 4>, gemm::wgmma::Shape<192, 4>,
-                   gemm::wgmma::Shape<160, 4>, gemm::wgmma::Shape<144, 3>, gemm::wgmma::Shape<128, 2>,
-                   gemm::wgmma::Shape<112, 2>, gemm::wgmma::Shape<64, 1>>;
-using Tallest = gemm::wgmma::Shape<256, 4>;
-const gemm::Tile tile{Tallest::BM, Tallest::BN, Tallest::BK};
-
-template <class S>
-gemm::Tiles tiles_of(const gemm::Problem& p) {
-    return gemm::tiles_of(p.M, p.N, S::BM, S::BN);
-}
-
-/// How many blocks run at the same time, one on each SM.
-unsigned resident() {
-    return static_cast<unsigned>(gemm::multiprocessors());
-}
-
-using Scheduler = Parts<__nv_bfloat16, Tallest, false>::Scheduler;  // knows neither types nor sizes
-template <class S>
-unsigned blocks_of(const gemm::Problem& p) {
-    return Scheduler::blocks_of(tiles_of<S>(p), resident());
-}
-
-/// Whether TMA may write C: whole units of 16 bytes, at multiples of 16 bytes.
-bool stores_boxes(const gemm::Problem& p) {
-    return p.M > 0 && p.N > 0 && reinterpret_cast<std::uintptr_t>(p.C) % 16 == 0 && (p.ldc | p.N) % 8 == 0;
-}
-
-/// About how many cycles it takes, on an H200. A k-tile takes as long as its products, which need 4·BM and
-/// get eight ninths of the cycles, or as its tiles' way to shared memory, 56 bytes a cycle, whichever is
-/// longer. A C tile takes some for its beginning and its end, and for boxes that no products hide: those
-/// that find no k-tile, and the last tile's.
-template <class S>
-double time_of(const gemm::Problem& p) {
-    const unsigned rounds = Scheduler::rounds_of(tiles_of<S>(p), resident());
-    const auto steps = static_cast<int>(gemm::ceil_div(p.K, S::BK));
-    const int step = std::max(9 * S::BM / 2, S::STAGE / 56);
-    const int alone = 300 + 6 * S::BOX_ROWS * std::max(S::BOXES - steps, 0);
-    return rounds * (static_cast<double>(steps) * step + alone) + 12 * S::BM;
-}
-
-int policy_for(const gemm::Problem& p) {
-    const auto time = [&](int number) {
-        return Policies::with(number, [&](auto policy) { return time_of<decltype(policy)>(p); });
-    };
-    int best = 0;
-    for (int number = 1; number < Policies::COUNT; ++number) {
-        // A lower tile moves more bytes for the same products: it has to be worth 1 %.
-        if (time(number) < 0.99 * time(best)) best = number;
-    }
-    return best;
+    ClusterSum<T, S>{arguments, output, reinterpret_cast<float*>(shared)}.store(sums, work);
 }
 
 /// The sizes for few rows. The first that has room for all of them is taken.
-using Short = gemm::Policies<gemm::wgmma::ShortShape<16, BLOCKS>, gemm::wgmma::ShortShape<32, BLOCKS>,
-                             gemm::wgmma::ShortShape<64, BLOCKS>, gemm::wgmma::ShortShape<128, BLOCKS>>;
+template <int ROWS>
+using Shape = gemm::wgmma::ShortShape<ROWS, BLOCKS>;
+using Tallest = Shape<128>;
+using Policies = gemm::Policies<Shape<16>, Shape<32>, Shape<64>, Tallest>;
+const gemm::Tile tile{Tallest::BM, Tallest::BN, Tallest::BK};
+
 bool has_few_rows(const gemm::Problem& p) {
-    return p.M <= 128;
+    return p.M <= Tallest::BM;
 }
-int short_for(const gemm::Problem& p) {
+int policy_for(const gemm::Problem& p) {
     return p.M <= 16 ? 0 : p.M <= 32 ? 1 : p.M <= 64 ? 2 : 3;
 }
 
@@ -194,7 +191,7 @@ template <class S>
 int slices_for(const gemm::Problem& p) {
     const std::int64_t k_tiles = gemm::ceil_div(p.K, S::BK), tiles = gemm::ceil_div(p.N, S::BN);
     const auto time = [&](int slices) {
-        const std::int64_t blocks = gemm::ceil_div(tiles * slices, resident());
+        const std::int64_t blocks = gemm::ceil_div(tiles * slices, gemm::multiprocessors());
         return blocks * (gemm::ceil_div(k_tiles, slices) * S::BK + SLICE_STEPS);
     };
     int best = 1;
@@ -204,51 +201,30 @@ int slices_for(const gemm::Problem& p) {
     return best;
 }
 
+template <class S>
+typename Parts<__nv_bfloat16, S>::Scheduler scheduler_for(const gemm::Problem& p, int slices) {
+    return {{{gemm::tiles_of(p.M, p.N, S::BM, S::BN), static_cast<int>(gemm::ceil_div(p.K, S::BK))}, slices}};
+}
+
 /// What a problem needs before its launch.
 struct Operands : gemm::TmaOperands {
-    int policy = 0;  // of Short where there are few rows
-    int slices = 1;
-    unsigned blocks = 0;
-    bool boxes = false;
-    CUtensorMap map_c{};
+    int policy = 0, slices = 1;                    // where there are few rows
+    gemm::wgmma::persistent::Chosen of_many = {};  // where there are more
 };
 
 gemm::Plan prepare(const gemm::Problem& p) {
     const auto plan = std::make_shared<Operands>();
-    if (has_few_rows(p)) {
-        plan->policy = short_for(p);
-        Short::with(plan->policy, [&](auto policy) {
-            using S = decltype(policy);
-            gemm::prepare_operands(*plan, p, S::BM, S::BK);
-            plan->slices = slices_for<S>(p);
-        });
+    if (!has_few_rows(p)) {
+        plan->of_many = gemm::wgmma::persistent::prepare(*plan, p);
         return plan;
     }
     plan->policy = policy_for(p);
-    plan->boxes = stores_boxes(p);
     Policies::with(plan->policy, [&](auto policy) {
         using S = decltype(policy);
         gemm::prepare_operands(*plan, p, S::BM, S::BK);
-        plan->blocks = blocks_of<S>(p);
-        if (plan->boxes) plan->map_c = gemm::tma_map(p.variant.C, p.C, p.M, p.N, p.ldc, S::BOX_ROWS);
+        plan->slices = slices_for<S>(p);
     });
     return plan;
-}
-
-template <class T, class S>
-void launch_policy(const gemm::Problem& p, const Operands& operands, cudaStream_t stream) {
-    const bool direct = p.beta != 0.0f || !operands.boxes;
-    const auto kernel = direct ? hgemm_of_parts<T, S, true> : hgemm_of_parts<T, S, false>;
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, S::SHARED);  // beyond 48 KiB
-    const gemm::WorkSize size{tiles_of<S>(p), static_cast<int>(gemm::ceil_div(p.K, S::BK))};
-    kernel<<<operands.blocks, S::THREADS, S::SHARED, stream>>>(
-        gemm::arguments_of<T>(p), size, gemm::LinearCombination{p.alpha, p.beta}, operands.map_a,
-        operands.map_b, operands.map_c, operands.boxes);
-}
-
-template <class S>
-typename FewRows<__nv_bfloat16, S>::Scheduler scheduler_for(const gemm::Problem& p, int slices) {
-    return {{{tiles_of<S>(p), static_cast<int>(gemm::ceil_div(p.K, S::BK))}, slices}};
 }
 
 template <class T, class S>
@@ -272,51 +248,31 @@ void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
     if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error
     const Operands& operands = *static_cast<const Operands*>(plan);
     gemm::launch_behind_copies(p, operands, stream, [&](auto zero) {
-        if (has_few_rows(p)) {
-            return Short::with(operands.policy, [&](auto policy) {
-                launch_slices<decltype(zero), decltype(policy)>(p, operands, stream);
-            });
+        using T = decltype(zero);
+        if (!has_few_rows(p)) {
+            return gemm::wgmma::persistent::launch<T>(p, operands, operands.of_many, stream);
         }
-        Policies::with(operands.policy, [&](auto policy) {
-            launch_policy<decltype(zero), decltype(policy)>(p, operands, stream);
-        });
+        Policies::with(operands.policy,
+                       [&](auto policy) { launch_slices<T, decltype(policy)>(p, operands, stream); });
     });
 }
 
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
-    if (has_few_rows(p)) {
-        return Short::with(short_for(p), [&](auto policy) -> gemm::Owner {
-            using S = decltype(policy);
-            const auto scheduler = scheduler_for<S>(p, slices_for<S>(p));
-            const uint2 writer =
-                gemm::wgmma::writer_of<S>(static_cast<unsigned>(row), static_cast<unsigned>(col % S::BN),
-                                          static_cast<unsigned>(scheduler.slices));
-            return {{scheduler.block_of(gemm::tile_of(row, col, S::BM, S::BN)) + writer.x, 0, 0},
-                    {writer.y, 0, 0}};
-        });
-    }
+    if (!has_few_rows(p)) return gemm::wgmma::persistent::owner(p, row, col);
     return Policies::with(policy_for(p), [&](auto policy) -> gemm::Owner {
         using S = decltype(policy);
-        const unsigned block =
-            Scheduler::block_of(gemm::tile_of(row, col, S::BM, S::BN), tiles_of<S>(p), blocks_of<S>(p));
-        const unsigned thread =
-            gemm::wgmma::thread_of(static_cast<unsigned>(row % S::BM), static_cast<unsigned>(col % S::BN));
-        return {{block, 0, 0}, {thread, 0, 0}};
+        const auto scheduler = scheduler_for<S>(p, slices_for<S>(p));
+        const auto slices = static_cast<unsigned>(scheduler.slices), y = static_cast<unsigned>(row),
+                   x = static_cast<unsigned>(col % S::BN);
+        using Sum = ClusterSum<__nv_bfloat16, S>;
+        return {{scheduler.block_of(gemm::tile_of(row, col, S::BM, S::BN)) + y % slices, 0, 0},
+                {y / slices % Sum::WARPS * 32 + x / Sum::EACH, 0, 0}};
     });
 }
 
-const gemm::Constant constants[] = {{"WGMMA_M", Tallest::WGMMA_M},
-                                    {"WGMMA_N", Tallest::BM},
-                                    {"WGMMA_K", Tallest::WGMMA_K},
-                                    {"BOX", Tallest::BOX},
-                                    {"STAGES", Tallest::STAGES},
-                                    {"CONSUMERS", Tallest::CONSUMERS},
-                                    {"BOX_ROWS", Tallest::BOX_ROWS},
-                                    {"OUT_BOXES", Tallest::OUT_BOXES},
-                                    {"PRODUCER_REGISTERS", Tallest::PRODUCER_REGISTERS},
-                                    {"CONSUMER_REGISTERS", Tallest::CONSUMER_REGISTERS},
-                                    {"MOST_SLICES", MOST_SLICES},
-                                    {"SLICE_STEPS", SLICE_STEPS}};
+const gemm::Constant constants[] = {{"WGMMA_M", Tallest::WGMMA_M}, {"WGMMA_N", Tallest::BM},
+                                    {"STAGES", Tallest::STAGES},   {"BLOCKS", BLOCKS},
+                                    {"MOST_SLICES", MOST_SLICES},  {"SLICE_STEPS", SLICE_STEPS}};
 const gemm::Configuration configuration{.tile = tile,
                                         .constants = constants,
                                         .block = dim3(Tallest::THREADS),
@@ -324,30 +280,21 @@ const gemm::Configuration configuration{.tile = tile,
 
 const gemm::Offer variants[] = {
     {.variant = gemm::of_type(gemm::DType::bf16),
-     .kernel = reinterpret_cast<const void*>(&hgemm_of_parts<__nv_bfloat16, Tallest, false>),
+     .kernel = reinterpret_cast<const void*>(&hgemm_split_k<__nv_bfloat16, Tallest>),
      .architectures = {.exactly = "90a"},
      .configuration = configuration},
     {.variant = gemm::of_type(gemm::DType::fp16),
-     .kernel = reinterpret_cast<const void*>(&hgemm_of_parts<__half, Tallest, false>),
+     .kernel = reinterpret_cast<const void*>(&hgemm_split_k<__half, Tallest>),
      .architectures = {.exactly = "90a"},
      .configuration = configuration}};
 
-// Each policy, in several rounds: its K has more k-tiles than a C tile has boxes, and fewer in a variation of
-// the case.
+// Slices of which some have one k-tile more; the last case has more rows than one C tile.
 const gemm::Reach reaching[] = {
     {.path = "slices of 16 rows, and a ring that goes on", .M = 5, .N = 136, .K = 1800, .multiprocessors = 8},
     {.path = "slices of 32 rows", .M = 30, .N = 264, .K = 840, .every_type = true, .multiprocessors = 8},
     {.path = "slices of 64 rows", .M = 61, .N = 131, .K = 840, .multiprocessors = 6},
     {.path = "slices of 128 rows", .M = 120, .N = 136, .K = 1032, .multiprocessors = 6},
-    {.path = "256 rows, and a ring that goes on", .M = 768, .N = 136, .K = 264, .multiprocessors = 1},
-    {.path = "224 rows", .M = 1304, .N = 136, .K = 264, .multiprocessors = 1},
-    {.path = "192 rows", .M = 768, .N = 264, .K = 264, .multiprocessors = 4},
-    {.path = "160 rows", .M = 792, .N = 136, .K = 264, .every_type = true, .multiprocessors = 5},
-    {.path = "144 rows", .M = 776, .N = 136, .K = 264, .multiprocessors = 3},
-    {.path = "128 rows", .M = 768, .N = 136, .K = 264, .multiprocessors = 3},
-    {.path = "112 rows", .M = 776, .N = 136, .K = 264, .multiprocessors = 7},
-    {.path = "64 rows", .M = 168, .N = 136, .K = 200, .multiprocessors = 3},
-    {.path = "the second group of C tiles", .M = 2050, .N = 8, .K = 8}};
+    {.path = "64 rows", .M = 168, .N = 136, .K = 200, .multiprocessors = 3}};
 
 extern const gemm::Lesson lesson{.name = "15c_wgmma",
                                  .part = 3,

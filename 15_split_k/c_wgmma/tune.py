@@ -19,13 +19,6 @@ _SPREAD = {
     ),
 }
 
-# Few rows never come to the taller C tiles: one of them is enough, and is compiled sooner.
-_TALLER = (
-    "gemm::Policies<gemm::wgmma::Shape<256, 4>, gemm::wgmma::Shape<224, 4>, gemm::wgmma::Shape<192, 4>,\n"
-    "                   gemm::wgmma::Shape<160, 4>, gemm::wgmma::Shape<144, 3>, gemm::wgmma::Shape<128, 2>,\n"
-    "                   gemm::wgmma::Shape<112, 2>, gemm::wgmma::Shape<64, 1>>"
-)
-
 TUNE = Tuning(
     lines=(
         "constexpr int BLOCKS = {BLOCKS};",
@@ -36,7 +29,6 @@ TUNE = Tuning(
         {"BLOCKS": 2, "MOST_SLICES": 4},
         {"BLOCKS": 1, "MOST_SLICES": 4},
         {"BLOCKS": 1, "MOST_SLICES": 3},
-        {"BLOCKS": 2, "SLICE_STEPS": 128},
     ),
     compare={
         "one slice": Compared({"MOST_SLICES": 1}),
@@ -47,7 +39,6 @@ TUNE = Tuning(
         "blocks of a cluster on different SMs": Compared(edits=_SPREAD),
         "eight slices": Compared(edits=_always(8)),
     },
-    edits={_TALLER: "gemm::Policies<gemm::wgmma::Shape<256, 4>>"},
     sizes=(
         "1x4096x4096,16x4096x4096,64x4096x4096,128x4096x4096,1x4096x14336,16x4096x14336,64x4096x14336,128x4096x14336,"
         "1x28672x4096,16x28672x4096,64x28672x4096,128x28672x4096"
