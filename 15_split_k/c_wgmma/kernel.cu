@@ -171,6 +171,18 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     ClusterSum<T, S>{arguments, output, reinterpret_cast<float*>(shared)}.store(sums, work);
 }
 
+// The same of 14c, for more rows. boxes: map_c is C's.
+template <class T, class S, bool DIRECT>
+__global__ void __launch_bounds__(S::THREADS, 1)
+    hgemm_persistent(gemm::Arguments<T> arguments, gemm::WorkSize size, gemm::LinearCombination output,
+                     const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+                     const __grid_constant__ CUtensorMap map_c, bool boxes) {
+    extern __shared__ __align__(1024) char shared[];
+    __shared__ typename gemm::wgmma::persistent::Parts<T, S, DIRECT>::Mainloop::Barriers barriers;
+    gemm::wgmma::persistent::compute<T, S, DIRECT>(arguments, size, output, map_a, map_b, map_c, boxes,
+                                                   shared, barriers);
+}
+
 /// The sizes for few rows. The first that has room for all of them is taken.
 template <int ROWS>
 using Shape = gemm::wgmma::ShortShape<ROWS, BLOCKS>;
@@ -250,7 +262,10 @@ void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
     gemm::launch_behind_copies(p, operands, stream, [&](auto zero) {
         using T = decltype(zero);
         if (!has_few_rows(p)) {
-            return gemm::wgmma::persistent::launch<T>(p, operands, operands.of_many, stream);
+            return gemm::wgmma::persistent::launch<T>(
+                p, operands, operands.of_many, stream, [](auto policy, auto direct) {
+                    return hgemm_persistent<T, decltype(policy), decltype(direct)::value>;
+                });
         }
         Policies::with(operands.policy,
                        [&](auto policy) { launch_slices<T, decltype(policy)>(p, operands, stream); });

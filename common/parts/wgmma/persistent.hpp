@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "common/gemm.hpp"
 #include "common/parts/arguments.hpp"
@@ -32,16 +33,17 @@ struct Parts {
     static_assert(TileScheduler<Scheduler>);
 };
 
-// A and B as their tensor maps say; C: see Arguments. size: C tiles of BM×BN, k-tiles of BK, at least
-// one. boxes: map_c is C's.
+/// What a kernel of that name does, whose blocks have S::THREADS threads, one block an SM. A and B as their
+/// tensor maps say; C: see Arguments. size: C tiles of BM×BN, k-tiles of BK, at least one. boxes: map_c is
+/// C's. shared: S::SHARED bytes at a multiple of 1024: stages, then each consumer's boxes of results;
+/// `barriers` is in shared memory, too.
 template <class T, class S, bool DIRECT>
-__global__ void __launch_bounds__(S::THREADS, 1)
-    hgemm_of_parts(Arguments<T> arguments, WorkSize size, LinearCombination output,
-                   const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
-                   const __grid_constant__ CUtensorMap map_c, bool boxes) {
+__device__ __forceinline__ void compute(const Arguments<T>& arguments, const WorkSize& size,
+                                        const LinearCombination& output, const CUtensorMap& map_a,
+                                        const CUtensorMap& map_b, const CUtensorMap& map_c, bool boxes,
+                                        char* shared,
+                                        typename Parts<T, S, DIRECT>::Mainloop::Barriers& barriers) {
     using P = Parts<T, S, DIRECT>;
-    extern __shared__ __align__(1024) char shared[];  // stages, then each consumer's boxes of results
-    __shared__ typename P::Mainloop::Barriers barriers;
     // By a shuffle the compiler knows that all lanes of a warp have the same role.
     const int t = threadIdx.x, role = __shfl_sync(0xffffffffu, t / S::WARPGROUP, 0);
     if (t == S::CONSUMERS * S::WARPGROUP) {  // the first loads need not wait for the maps
@@ -144,18 +146,20 @@ inline Chosen prepare(TmaOperands& operands, const Problem& p) {
     return plan;
 }
 
-/// For launch(). M, N and K are not 0. T: the elements' type.
-template <class T>
-void launch(const Problem& p, const TmaOperands& operands, const Chosen& plan, cudaStream_t stream) {
+/// For launch(). M, N and K are not 0. T: the elements' type. kernel(S{}, direct): the kernel that calls
+/// compute() with the two, direct a std::true_type or a std::false_type.
+template <class T, class Kernel>
+void launch(const Problem& p, const TmaOperands& operands, const Chosen& plan, cudaStream_t stream,
+            const Kernel& kernel) {
     Sizes::with(plan.policy, [&](auto policy) {
         using S = decltype(policy);
         const bool direct = p.beta != 0.0f || !plan.boxes;
+        const auto chosen = direct ? kernel(policy, std::true_type{}) : kernel(policy, std::false_type{});
         // Beyond 48 KiB of shared memory CUDA wants to be told.
-        const auto kernel = direct ? hgemm_of_parts<T, S, true> : hgemm_of_parts<T, S, false>;
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, S::SHARED);
+        cudaFuncSetAttribute(chosen, cudaFuncAttributeMaxDynamicSharedMemorySize, S::SHARED);
         const WorkSize size{tiles_of<S>(p), static_cast<int>(ceil_div(p.K, S::BK))};
         const cudaLaunchConfig_t config{dim3(plan.blocks), dim3(S::THREADS), S::SHARED, stream, nullptr, 0};
-        cudaLaunchKernelEx(&config, kernel, arguments_of<T>(p), size, LinearCombination{p.alpha, p.beta},
+        cudaLaunchKernelEx(&config, chosen, arguments_of<T>(p), size, LinearCombination{p.alpha, p.beta},
                            operands.map_a, operands.map_b, plan.map_c, plan.boxes);
     });
 }
