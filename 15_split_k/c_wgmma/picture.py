@@ -10,13 +10,13 @@ from runner.core.descriptors import Descriptor
 
 _SLICES, _ROWS = 4, 8  # blocks of the cluster, rows of sums that are drawn
 _SHADES = (PALE, LIGHT, MID, DARK)
-_LEFT, _STEP, _WIDTH = 0.9, 1.75, 1.35  # inches: where block 0 is, from one to the next, of its sums
+_LEFT, _STEP, _WIDTH = 0.9, 1.7, 1.35  # inches: where block 0 is, from one to the next, of its sums
 _ADDS = 1  # the block whose rows are marked
 
 
 def picture(lesson: Descriptor) -> Figure:
     """Which block multiplies what, and which block adds what?"""
-    figure, axes = canvas(6.9)
+    figure, axes = canvas(6.7)
     axes.text(0.3, 0.45, f"15c: a C tile, and its cluster of {_SLICES} blocks", fontsize=TITLE, fontweight="bold")
 
     axes.text(_LEFT, 1.0, "1. Each block multiplies a slice of K.", fontsize=TEXT, fontweight="bold")
@@ -26,7 +26,7 @@ def picture(lesson: Descriptor) -> Figure:
         box(axes, x + 0.35, 1.65, _STEP - 0.7, 0.75, shade, INK)
     axes.text(_LEFT - 0.15, 1.35, "A", ha="right", va="center", fontsize=TEXT)
     axes.text(_LEFT - 0.15, 2.02, "B", ha="right", va="center", fontsize=TEXT)
-    axes.text(_LEFT, 2.68, "K goes to the right: in A its columns, in B its rows, drawn side by side.", fontsize=SMALL)
+    axes.text(_LEFT, 2.68, "K goes to the right. B's rows are drawn side by side.", fontsize=SMALL)
 
     axes.text(_LEFT, 3.15, "2. Each leaves its sums in its own shared memory.", fontsize=TEXT, fontweight="bold")
     height = 0.19
@@ -39,11 +39,11 @@ def picture(lesson: Descriptor) -> Figure:
 
     below = 3.6 + _ROWS * height
     adds = f"3. Block {_ADDS} adds up every {_SLICES}th row, from all of them."
-    axes.text(_LEFT, below + 0.45, adds, fontsize=TEXT, fontweight="bold")
+    axes.text(_LEFT, below + 1.35, adds, fontsize=TEXT, fontweight="bold")
     to = _LEFT + _ADDS * _STEP + _WIDTH / 2
     for block in range(_SLICES):
         start = _LEFT + block * _STEP + _WIDTH / 2
-        axes.annotate("", (to, below + 0.95), (start, below + 0.04), arrowprops={"arrowstyle": "->", "color": INK, "lw": 1.2})
-    box(axes, to - _WIDTH / 2, below + 0.98, _WIDTH, 0.25, INK)
-    axes.text(to + _WIDTH / 2 + 0.15, below + 1.1, "rows of C", va="center", fontsize=TEXT)
+        axes.annotate("", (to, below + 0.6), (start, below + 0.04), arrowprops={"arrowstyle": "->", "color": INK, "lw": 1.2})
+    box(axes, to - _WIDTH / 2, below + 0.63, _WIDTH, 0.25, INK)
+    axes.text(to + _WIDTH / 2 + 0.15, below + 0.75, "rows of C", va="center", fontsize=TEXT)
     return figure
