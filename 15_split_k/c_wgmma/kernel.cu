@@ -16,6 +16,7 @@
 #include "common/parts/linear_combination.hpp"
 #include "common/parts/pairs.hpp"
 #include "common/parts/policies.hpp"
+#include "common/parts/scheduler.hpp"
 #include "common/parts/warp_specialized.hpp"
 #include "common/parts/wgmma/atom.hpp"
 #include "common/parts/wgmma/loader.hpp"
