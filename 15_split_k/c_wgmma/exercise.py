@@ -44,7 +44,7 @@ HUNT = Hunt(
     task="this kernel is right wherever each C tile is in one slice, and on many GPUs wherever it is not. Find out what a block "
     "may not do while others still read.",
     bug={
-        "        if (work.slices > 1) gemm::ptx::cluster_wait();  // shared memory lives as long as its block\n": "",
+        "if (work.slices > 1) gemm::ptx::cluster_wait();": "if (work.slices > MOST_SLICES) gemm::ptx::cluster_wait();",
     },
     hints=(
         "Each block reads rows of all others. Which of them is the last to do so, and what may the others have done by then?",

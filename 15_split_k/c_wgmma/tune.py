@@ -26,6 +26,7 @@ TUNE = Tuning(
         "constexpr int SLICE_STEPS = {SLICE_STEPS};",
     ),
     sweep=(
+        {"BLOCKS": 2, "MOST_SLICES": 8},
         {"BLOCKS": 2, "MOST_SLICES": 4},
         {"BLOCKS": 1, "MOST_SLICES": 4},
         {"BLOCKS": 1, "MOST_SLICES": 3},
