@@ -53,7 +53,6 @@ HUNT = Hunt(
         "have said so.",
     ),
     check_finds="block_left",
-    race=True,
 )
 
 
