@@ -304,19 +304,10 @@ const gemm::Offer variants[] = {
      .architectures = {.exactly = "90a"},
      .configuration = configuration}};
 
-// Slices of which some have one k-tile more; the last case has more rows than one C tile.
-const gemm::Reach reaching[] = {
-    {.path = "slices of 16 rows, and a ring that goes on", .M = 5, .N = 136, .K = 1800, .multiprocessors = 8},
-    {.path = "slices of 32 rows", .M = 30, .N = 264, .K = 840, .every_type = true, .multiprocessors = 8},
-    {.path = "slices of 64 rows", .M = 61, .N = 131, .K = 840, .multiprocessors = 6},
-    {.path = "slices of 128 rows", .M = 120, .N = 136, .K = 1032, .multiprocessors = 6},
-    {.path = "64 rows", .M = 168, .N = 136, .K = 200, .multiprocessors = 3}};
-
 extern const gemm::Lesson lesson{.name = "15c_wgmma",
                                  .part = 3,
                                  .ladder = "tensorcore",
                                  .variants = variants,
-                                 .reaching = reaching,
                                  .prepare = prepare,
                                  .launch = launch,
                                  .owner = gemm::owner_or_scale<owner>};
