@@ -3,8 +3,8 @@
 from runner.learn.exercise import Exercise, Gap, Hunt
 from runner.learn.quiz import Question, Quiz, ceil_div, grouped
 
-_SLICE_STEPS = 32
-_WIDE, _DEPTH = 128, 64  # columns of a C tile, steps of a k-tile
+_IN_FLIGHT, _MOST_SLICES = 75, 8  # KiB for each SM; blocks of a cluster
+_WIDE = 128  # columns of a C tile
 
 EXERCISE = Exercise(
     task="the blocks of a cluster have each multiplied a slice of K, and left their sums in their own shared memory. Let them "
@@ -72,18 +72,18 @@ def slices_that_keep_sms_busy(q: Quiz) -> Question:
     )
 
 
-def time_of_slices(q: Quiz) -> Question:
-    sms, tiles, slices = 132, q.whole(20, 240), q.whole(2, 8)
-    k_tiles = slices * q.whole(5, 30)
-    blocks, steps = ceil_div(tiles * slices, sms), k_tiles // slices * _DEPTH
-    answer = blocks * (steps + _SLICE_STEPS)
+def slices_that_keep_dram_busy(q: Quiz) -> Question:
+    sms, tiles, stages = 132, q.whole(8, 60), q.choose((96, 108))
+    enough = sms * _IN_FLIGHT
+    wanted, room = ceil_div(enough, tiles * stages), 2 * sms // tiles
+    answer = min(wanted, room, _MOST_SLICES)
     return Question(
-        f"{tiles} C tiles, {k_tiles} k-tiles of {_DEPTH} steps, {slices} slices, {sms} SMs. A block costs {_SLICE_STEPS} extra "
-        "steps of K. How many steps does the launch take by this lesson's formula?",
+        f"{tiles} C tiles, {sms} SMs with room for two blocks each, {stages} KiB of stages in a block, and a K of many k-tiles. "
+        f"There are to be {_IN_FLIGHT} KiB on their way for each SM. How many slices does a C tile have by this lesson's rule?",
         answer,
-        "steps",
-        f"{blocks} blocks on an SM, of {k_tiles} / {slices}·{_DEPTH} + {_SLICE_STEPS} = {steps + _SLICE_STEPS} steps each: "
-        f"{grouped(answer)}.",
+        "",
+        f"{sms}·{_IN_FLIGHT} = {grouped(enough)} KiB are enough, one slice of all C tiles has {grouped(tiles * stages)}, so it "
+        f"takes {wanted}. There is room for {room}, and a cluster has {_MOST_SLICES} blocks at most: {answer}.",
     )
 
 
@@ -100,7 +100,7 @@ def time_of_b(q: Quiz) -> Question:
 
 
 def bytes_read_from_others(q: Quiz) -> Question:
-    rows, slices = q.choose((16, 32, 64, 128)), q.choose((2, 4, 8))
+    rows, slices = q.choose((16, 32, 64)), q.choose((2, 4, 8))
     answer = 4 * rows * _WIDE * (slices - 1) // slices
     return Question(
         f"A C tile of {rows}×{_WIDE} has {slices} slices. How many bytes of sums does each block read from the shared memory of "
@@ -112,4 +112,4 @@ def bytes_read_from_others(q: Quiz) -> Question:
     )
 
 
-QUIZ = (slices_that_keep_sms_busy, time_of_slices, time_of_b, bytes_read_from_others)
+QUIZ = (slices_that_keep_sms_busy, slices_that_keep_dram_busy, time_of_b, bytes_read_from_others)

@@ -1,7 +1,7 @@
 // 15c split-K, wgmma — where A has few rows, the blocks of a cluster share a C tile: each multiplies a slice
 // of K, and all of them add up the sums, which they read in each other's shared memory.
 //
-// Changed since 14c: a composition for up to 128 rows, with lower C tiles, two blocks on an SM, a scheduler
+// Changed since 14c: a composition for up to 64 rows, with lower C tiles, two blocks on an SM, a scheduler
 // for clusters, and ClusterSum in place of the epilogue. Should be as fast as B comes from DRAM. With more
 // rows the launch does what 14c's does.
 
@@ -9,12 +9,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "common/element.hpp"
 #include "common/gemm.hpp"
 #include "common/parts/arguments.hpp"
 #include "common/parts/cluster_split_k.hpp"
+#include "common/parts/four.hpp"
 #include "common/parts/linear_combination.hpp"
-#include "common/parts/pairs.hpp"
 #include "common/parts/policies.hpp"
 #include "common/parts/scheduler.hpp"
 #include "common/parts/warp_specialized.hpp"
@@ -29,9 +28,9 @@
 
 namespace lesson_15c {
 
-constexpr int BLOCKS = 2;        // on an SM, where there are few rows
-constexpr int MOST_SLICES = 8;   // of a C tile: blocks of a cluster, of which every GPU with clusters takes 8
-constexpr int SLICE_STEPS = 32;  // what a block costs beside its products, in steps of K
+constexpr int BLOCKS = 2;       // on an SM, where there are few rows
+constexpr int MOST_SLICES = 8;  // of a C tile: blocks of a cluster, of which every GPU with clusters takes 8
+constexpr int IN_FLIGHT = 75;   // KiB on their way to each SM, on average, that keep DRAM busy
 
 /// Each block of the cluster writes every so many-th row of the C tile: to each element it adds up the sums
 /// of all slices in their order, so that every launch gives the same bits. By the consumers alone; other
@@ -77,13 +76,15 @@ struct ClusterSum {
 
     /// A warp has a row. All loads of several rows, from all blocks, come before the first addition.
     __device__ __forceinline__ void add(const gemm::Slice& work) const {
-        const std::int64_t row0 = std::int64_t{work.tile.m} * S::BM;
+        const std::int64_t row0 = std::int64_t{work.tile.m} * S::BM,
+                           col = std::int64_t{work.tile.n} * S::BN + threadIdx.x % 32 * EACH;
         const int rows = out.M - row0 < S::BM ? static_cast<int>(out.M - row0) : S::BM;
-        const int x = threadIdx.x % 32 * EACH, step = work.slices * WARPS;
-        const int first = static_cast<int>(threadIdx.x / 32) * work.slices + work.slice;
+        const int x = threadIdx.x % 32 * EACH, step = work.slices * WARPS,
+                  first = static_cast<int>(threadIdx.x / 32) * work.slices + work.slice;
         for (int y = first; y < rows; y += AT_ONCE * step) {
-            float4 parts[AT_ONCE][MOST_SLICES] = {};  // zeros of slices that there are not
-                                                      // gap: read
+            // Zeros of slices that there are not.
+            float4 parts[AT_ONCE][MOST_SLICES] = {};
+            // gap: read
 #pragma unroll
             for (int s = 0; s < MOST_SLICES; ++s) {
                 if (s >= work.slices) break;
@@ -105,33 +106,10 @@ struct ClusterSum {
                     total.x += parts[i][s].x, total.y += parts[i][s].y;
                     total.z += parts[i][s].z, total.w += parts[i][s].w;
                 }
-                if (y + i * step < rows) {
-                    write({total.x, total.y, total.z, total.w}, row0 + y + i * step,
-                          std::int64_t{work.tile.n} * S::BN + x);
-                }
+                if (y + i * step < rows) gemm::store_four(out, output, row0 + y + i * step, col, total);
             }
         }
         if (work.slices > 1) gemm::ptx::cluster_arrive_relaxed();  // the thread has what it needed of others
-    }
-
-    /// Four elements of C in a row, as many of them as exist.
-    __device__ __forceinline__ void write(const float (&sums)[EACH], std::int64_t row,
-                                          std::int64_t col) const {
-        T* const c = &out.C[row * out.ldc + col];
-        const auto result = [&](int i) {
-            return output.reads_c() ? output(sums[i], gemm::to_float(c[i]), row, col + i)
-                                    : output(sums[i], row, col + i);
-        };
-        if (col + EACH <= out.N && reinterpret_cast<std::uintptr_t>(c) % 8 == 0) {
-            const std::uint64_t left = gemm::pack2<T>(result(0), result(1)),
-                                right = gemm::pack2<T>(result(2), result(3));
-            *reinterpret_cast<std::uint64_t*>(c) = left | right << 32;
-            return;
-        }
-#pragma unroll
-        for (int i = 0; i < EACH; ++i) {
-            if (col + i < out.N) c[i] = gemm::from_float<T>(result(i));
-        }
     }
 };
 
@@ -187,31 +165,32 @@ __global__ void __launch_bounds__(S::THREADS, 1)
 /// The sizes for few rows. The first that has room for all of them is taken.
 template <int ROWS>
 using Shape = gemm::wgmma::ShortShape<ROWS, BLOCKS>;
-using Tallest = Shape<128>;
-using Policies = gemm::Policies<Shape<16>, Shape<32>, Shape<64>, Tallest>;
+using Lowest = Shape<16>;
+using Tallest = Shape<64>;
+using Policies = gemm::Policies<Lowest, Shape<32>, Tallest>;
 const gemm::Tile tile{Tallest::BM, Tallest::BN, Tallest::BK};
 
-bool has_few_rows(const gemm::Problem& p) {
-    return p.M <= Tallest::BM;
-}
 int policy_for(const gemm::Problem& p) {
-    return p.M <= 16 ? 0 : p.M <= 32 ? 1 : p.M <= 64 ? 2 : 3;
+    return p.M <= 16 ? 0 : p.M <= 32 ? 1 : 2;
 }
 
-/// Of a C tile, as in 15a: the SM with the most blocks has ceil(tiles·slices / SMs) of them, and the launch
-/// takes so many times a block's steps of K, and what a block costs. More slices have to be worth 1 %.
+/// Of a C tile: as few as bring enough bytes on their way, because each slice is a sum more to add. All
+/// blocks are on SMs at the same time, and there are more k-tiles than fit the stages of fewer slices.
 template <class S>
 int slices_for(const gemm::Problem& p) {
-    const std::int64_t k_tiles = gemm::ceil_div(p.K, S::BK), tiles = gemm::ceil_div(p.N, S::BN);
-    const auto time = [&](int slices) {
-        const std::int64_t blocks = gemm::ceil_div(tiles * slices, gemm::multiprocessors());
-        return blocks * (gemm::ceil_div(k_tiles, slices) * S::BK + SLICE_STEPS);
-    };
-    int best = 1;
-    for (int slices = 2; slices <= std::min<std::int64_t>(MOST_SLICES, k_tiles); ++slices) {
-        if (100 * time(slices) < 99 * time(best)) best = slices;
-    }
-    return best;
+    const std::int64_t tiles = std::max<std::int64_t>(1, gemm::ceil_div(p.N, S::BN)),
+                       multiprocessors = gemm::multiprocessors(), k_tiles = gemm::ceil_div(p.K, S::BK);
+    const std::int64_t slices = std::min(
+        {gemm::ceil_div(multiprocessors * IN_FLIGHT * 1024, tiles * S::SHARED),
+         multiprocessors * BLOCKS / tiles, gemm::ceil_div(k_tiles, S::STAGES), std::int64_t{MOST_SLICES}});
+    return static_cast<int>(std::max<std::int64_t>(1, slices));
+}
+
+/// Whether the blocks are hgemm_split_k's. With one slice each, 14c's are as good, unless C is as low as
+/// this.
+bool has_few_rows(const gemm::Problem& p) {
+    const auto slices = [&](auto policy) { return slices_for<decltype(policy)>(p); };
+    return p.M <= Lowest::BM || (p.M <= Tallest::BM && Policies::with(policy_for(p), slices) > 1);
 }
 
 template <class S>
@@ -288,7 +267,7 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
 
 const gemm::Constant constants[] = {{"WGMMA_M", Tallest::WGMMA_M}, {"WGMMA_N", Tallest::BM},
                                     {"STAGES", Tallest::STAGES},   {"BLOCKS", BLOCKS},
-                                    {"MOST_SLICES", MOST_SLICES},  {"SLICE_STEPS", SLICE_STEPS}};
+                                    {"MOST_SLICES", MOST_SLICES},  {"IN_FLIGHT", IN_FLIGHT}};
 const gemm::Configuration configuration{.tile = tile,
                                         .constants = constants,
                                         .block = dim3(Tallest::THREADS),
@@ -304,10 +283,16 @@ const gemm::Offer variants[] = {
      .architectures = {.exactly = "90a"},
      .configuration = configuration}};
 
+// Several slices of several C tiles, of each height. Fewer k-tiles would be one slice.
+const gemm::Reach reaching[] = {{.path = "slices of 16 rows", .M = 13, .N = 264, .K = 840},
+                                {.path = "slices of 32 rows", .M = 24, .N = 136, .K = 400},
+                                {.path = "slices of 64 rows", .M = 40, .N = 136, .K = 600}};
+
 extern const gemm::Lesson lesson{.name = "15c_wgmma",
                                  .part = 3,
                                  .ladder = "tensorcore",
                                  .variants = variants,
+                                 .reaching = reaching,
                                  .prepare = prepare,
                                  .launch = launch,
                                  .owner = gemm::owner_or_scale<owner>};
