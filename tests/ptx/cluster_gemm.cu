@@ -143,12 +143,11 @@ __global__ void cluster_sum_kernel(SumMistake mistake, const int* in, int* out) 
     if (mistake != SumMistake::no_last_barrier) gemm::ptx::cluster_sync();
 }
 
-// The arrays of each block have different sizes, and block 0's come first to block 0 alone.
+// Each block has two arrays, and counts its own first.
 __global__ void sum_in_each_kernel(const int* in, int* out) {
-    __shared__ int unused[8], part[32];
+    __shared__ int part[32];
     extern __shared__ int sums[];  // [32]
     const unsigned thread = threadIdx.x, at = gemm::ptx::cluster_rank() * 32 + thread;
-    unused[thread % 8] = 0;
     part[thread] = in[at];
     __syncthreads();
     sums[thread] = part[31 - thread];
