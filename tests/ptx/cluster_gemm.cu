@@ -143,23 +143,6 @@ __global__ void cluster_sum_kernel(SumMistake mistake, const int* in, int* out) 
     if (mistake != SumMistake::no_last_barrier) gemm::ptx::cluster_sync();
 }
 
-// Each block has two arrays, and counts its own first.
-__global__ void sum_in_each_kernel(const int* in, int* out) {
-    __shared__ int part[32];
-    extern __shared__ int sums[];  // [32]
-    const unsigned thread = threadIdx.x, at = gemm::ptx::cluster_rank() * 32 + thread;
-    part[thread] = in[at];
-    __syncthreads();
-    sums[thread] = part[31 - thread];
-    gemm::ptx::cluster_sync();
-    int total = 0;
-    for (unsigned block = 0; block < 2; ++block) {
-        total += gemm::ptx::at_rank(&sums[0], block)[thread];  // LINE read-each
-    }
-    out[at] = total;
-    gemm::ptx::cluster_sync();
-}
-
 // Warp 0 opens a phase for warps 1 and 2, and the next one when warp 1 has been through the first, or (both)
 // when each of them has.
 __global__ void two_phases_kernel(bool both) {
@@ -224,10 +207,6 @@ void two_phases(bool both) {
 
 void cluster_sum(SumMistake mistake, const int* in, int* out) {
     launch(cluster_sum_kernel, dim3(2), 64, 2 * sizeof(int), dim3(2), mistake, in, out);
-}
-
-void sum_in_each(const int* in, int* out) {
-    launch(sum_in_each_kernel, dim3(2), 32, 32 * sizeof(int), dim3(2), in, out);
 }
 
 }  // namespace kernels

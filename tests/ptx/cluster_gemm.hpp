@@ -46,8 +46,4 @@ enum class SumMistake {
 /// *out: the sum of in[0 … 127], 64 of them by each of two blocks; on the CPU device only but for `none`.
 void cluster_sum(SumMistake mistake, const int* in, int* out);
 
-/// out[i] and out[32 + i]: in[31 - i] + in[63 - i], 0 ≤ i < 32. Each of two blocks reads in a line both
-/// blocks' shared memory.
-void sum_in_each(const int* in, int* out);
-
 }  // namespace kernels

@@ -389,11 +389,6 @@ std::function<Traced()> summed(SumMistake mistake) {
     };
 }
 
-Traced summed_in_each() {
-    const DeviceArray<int> in(64), out(64);
-    return run_traced({}, [&] { kernels::sum_in_each(in.data(), out.data()); });
-}
-
 std::function<Traced()> meeting(kernels::Meeting kind) {
     return [kind] {
         const DeviceArray<float> out(384);
@@ -440,7 +435,6 @@ const std::vector<Tried> kAsynchronous{
      {"mbarrier_not_begun * (*)/? * at load-b; (*)/? * at init-full", "*"}},
     {clustered(ClusterMistake::leaves_early), {"block_left * (*)/? * at release", "*"}, "*"},
     {summed(SumMistake::none), {}},
-    {summed_in_each, {}},  // a line reads the same array of both blocks, which number it differently
     // (Which of two threads came later is the schedule's.)
     {summed(SumMistake::no_barrier), {"race * (*)/? * at *-sum; (*)/? * at *-sum", "*"}},
     {summed(SumMistake::relaxed_barrier), {"race * (*)/? * shared memory+* at *-sum; (*)/? * at *-sum", "*"}},
