@@ -10,15 +10,6 @@ def _always(number: int) -> dict[str, str]:
     return {_CHOICE: f"    return std::max(1, static_cast<int>(std::min(k_tiles + 0 * slices, std::int64_t{{{number}}})));\n"}
 
 
-# The hardware is told to give the blocks of a cluster different SMs.
-_SPREAD = {
-    "    cudaLaunchAttribute cluster{};\n": (
-        "    cudaFuncSetAttribute(kernel, cudaFuncAttributeClusterSchedulingPolicyPreference,\n"
-        "                         cudaClusterSchedulingPolicySpread);\n"
-        "    cudaLaunchAttribute cluster{};\n"
-    ),
-}
-
 TUNE = Tuning(
     lines=(
         "constexpr int BLOCKS = {BLOCKS};",
@@ -37,7 +28,6 @@ TUNE = Tuning(
         "three slices": Compared({"MOST_SLICES": 4}, _always(3)),
         "four slices": Compared({"MOST_SLICES": 4}, _always(4)),
         "six slices": Compared(edits=_always(6)),
-        "blocks of a cluster on different SMs": Compared(edits=_SPREAD),
         "eight slices": Compared(edits=_always(8)),
     },
     sizes=(
