@@ -31,6 +31,7 @@ constexpr std::int64_t kMeant = 17;    // rows and columns of a C that has enoug
 constexpr std::int64_t kManyBlocks = 8 * kMany;  // also by groups of eight
 constexpr std::int64_t kFewRows = 4096;          // of a C that may be padded by a tile
 constexpr std::int64_t kFewSteps = 3;            // k-tiles of a path that is about what comes after them
+constexpr int kWholeGpu = 100;                   // multiprocessors: a path of which has few C tiles for each
 constexpr std::int64_t kFewTiles = 16;           // of C, that a path is run with in whole
 constexpr std::int64_t kElsewhere = 64;          // elements: an address that allows all that others do
 #ifdef GEMM_CPU_DEVICE
@@ -658,8 +659,9 @@ class CaseList {
 
     void path(const Reach& reach, const std::string& type) {
         // A ring that goes on does so with the block's next tiles of C, too: several for each of few
-        // multiprocessors, whichever tile the launch chooses.
-        const std::int64_t rows = reach.K > kMostSteps ? std::max<std::int64_t>(reach.M, 3 * BM) : reach.M;
+        // multiprocessors, whichever tile the launch chooses. (On a whole GPU no block goes on.)
+        const bool goes_on = reach.K > kMostSteps && reach.multiprocessors < kWholeGpu;
+        const std::int64_t rows = goes_on ? std::max<std::int64_t>(reach.M, 3 * BM) : reach.M;
         CheckCase c = add("paths", reach.path + type, rows, reach.N, reach.K);
         c.sm = reach.sm;
         c.multiprocessors = reach.multiprocessors;

@@ -94,7 +94,10 @@ void BlockTrace::access(const void* caller, Address address, int width, std::uin
         // It may not be alone with its words of shared memory.
         Access access = here().step->access;
         access.address = address;
-        races_.access(access, false, static_cast<int>(number()));
+        // Who went this way before may have been of another block, to which the array has another number.
+        const auto thread = static_cast<int>(number());
+        if (!bounds_.locate(access, false, thread)) return;
+        races_.access(access, false, thread);
         here().follow(address);
     }
 }

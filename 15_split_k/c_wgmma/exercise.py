@@ -1,0 +1,115 @@
+"""What the exercise and the bug hunt of lesson 15c leave out, ask and tell."""
+
+from runner.learn.exercise import Exercise, Gap, Hunt
+from runner.learn.quiz import Question, Quiz, ceil_div, grouped
+
+_IN_FLIGHT, _MOST_SLICES = 75, 8  # KiB for each SM; blocks of a cluster
+_WIDE = 128  # columns of a C tile
+
+EXERCISE = Exercise(
+    task="the blocks of a cluster have each multiplied a slice of K, and left their sums in their own shared memory. Let them "
+    "wait for each other, and read what the others have.",
+    gaps={
+        "meet": Gap(
+            "wait until the sums of all slices are there. With one slice, these are the sums of the block's own consumers, which "
+            "are THREADS threads. With several, they are those of all blocks of the cluster.",
+            "gemm::ptx::barrier_sync(1, THREADS);",
+        ),
+        "read": Gap(
+            "parts[i][s] = the four sums of slice s in row y + i * step of the C tile, from column x on, where there is such a "
+            "row. Slice s is block s of the cluster, and at_rank(tile, s) is where that block has its sums. A row of sums is "
+            "S::PITCH floats long. `parts` is in registers, so unroll both loops, and leave the one over slices after the last "
+            "slice.",
+            "for (int i = 0; i < AT_ONCE; ++i) {\n"
+            "    if (y + i * step >= rows) continue;\n"
+            "    parts[i][0] = *reinterpret_cast<const float4*>(&tile[(y + i * step) * S::PITCH + x]);\n"
+            "}",
+        ),
+    },
+    hints=(
+        "barrier_sync() is a barrier of one block. Which barrier do all blocks of a cluster share? And where does a thread find "
+        "what another block has in its shared memory?",
+        "cluster_sync() waits for all threads of the cluster that have not returned, and what they have written before is there. "
+        "at_rank(tile, s) is an address in the shared memory of block s, and a thread loads from it as from its own.",
+        "nearly the code:\n"
+        "  if (work.slices == 1) barrier_sync(1, THREADS); else cluster_sync();\n"
+        "and in add(), for s = 0 … MOST_SLICES - 1, unrolled: if (s >= work.slices) break;\n"
+        "  const float* const from = work.slices == 1 ? tile : gemm::ptx::at_rank(tile, s);\n"
+        "  for each i, unrolled: if (y + i * step < rows) parts[i][s] = the float4 at from[(y + i * step) * S::PITCH + x].",
+    ),
+    starter_fails="with_k_beyond_512",
+)
+
+HUNT = Hunt(
+    task="this kernel is right wherever each C tile is in one slice, and on many GPUs wherever it is not. Find out what a block "
+    "may not do while others still read.",
+    bug={
+        "if (work.slices > 1) gemm::ptx::cluster_wait();": "if (work.slices > MOST_SLICES) gemm::ptx::cluster_wait();",
+    },
+    hints=(
+        "Each block reads rows of all others. Which of them is the last to do so, and what may the others have done by then?",
+        "A block's shared memory is its own only as long as it runs. When it has ended, another block may get the place.",
+        "Every thread says that it has read what it needs: cluster_arrive_relaxed(). Before it returns, it has to wait until all "
+        "have said so.",
+    ),
+    check_finds="block_left",
+)
+
+
+# The quiz
+
+
+def slices_that_keep_sms_busy(q: Quiz) -> Question:
+    sms, cols = q.choose((108, 132, 144)), 1024 * q.whole(2, 6)
+    tiles = cols // _WIDE
+    answer = sms // tiles
+    return Question(
+        f"A has 16 rows, and C {cols} columns, in C tiles of {_WIDE} columns. The GPU has {sms} SMs. How many slices may each C "
+        "tile have so that no SM has two blocks?",
+        answer,
+        "",
+        f"{cols} / {_WIDE} = {tiles} C tiles, and {sms} / {tiles}, rounded down, is {answer}.",
+    )
+
+
+def slices_that_keep_dram_busy(q: Quiz) -> Question:
+    sms, tiles, stages = 132, q.whole(8, 60), q.choose((96, 108))
+    enough = sms * _IN_FLIGHT
+    wanted, room = ceil_div(enough, tiles * stages), 2 * sms // tiles
+    answer = min(wanted, room, _MOST_SLICES)
+    return Question(
+        f"{tiles} C tiles, {sms} SMs with room for two blocks each, {stages} KiB of stages in a block, and a K of many k-tiles. "
+        f"There are to be {_IN_FLIGHT} KiB on their way for each SM. How many slices does a C tile have by this lesson's rule?",
+        answer,
+        "",
+        f"{sms}·{_IN_FLIGHT} = {grouped(enough)} KiB are enough, one slice of all C tiles has {grouped(tiles * stages)}, so it "
+        f"takes {wanted}. There is room for {room}, and a cluster has {_MOST_SLICES} blocks at most: {answer}.",
+    )
+
+
+def time_of_b(q: Quiz) -> Question:
+    rows, cols, bandwidth = 1024 * q.whole(4, 16), 1024 * q.whole(4, 28), q.choose((2, 3, 4))
+    answer = round(2 * rows * cols / bandwidth / 1e6)
+    return Question(
+        f"B is {rows}×{cols} in BF16, and DRAM delivers {bandwidth} TB/s. How many microseconds does B take at least, to the "
+        "nearest one?",
+        answer,
+        "µs",
+        f"2·{rows}·{cols} = {grouped(2 * rows * cols)} bytes, at {bandwidth} million bytes a microsecond: {answer}.",
+    )
+
+
+def bytes_read_from_others(q: Quiz) -> Question:
+    rows, slices = q.choose((16, 32, 64)), q.choose((2, 4, 8))
+    answer = 4 * rows * _WIDE * (slices - 1) // slices
+    return Question(
+        f"A C tile of {rows}×{_WIDE} has {slices} slices. How many bytes of sums does each block read from the shared memory of "
+        "other blocks?",
+        answer,
+        "bytes",
+        f"It adds up {rows} / {slices} = {rows // slices} rows of {_WIDE} sums, and {slices - 1} of {slices} parts of each are "
+        f"elsewhere: {rows // slices}·{_WIDE}·4·{slices - 1} = {grouped(answer)}.",
+    )
+
+
+QUIZ = (slices_that_keep_sms_busy, slices_that_keep_dram_busy, time_of_b, bytes_read_from_others)
