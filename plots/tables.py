@@ -222,15 +222,18 @@ def _gpus(results: Results, order: Sequence[str], second: Results | None) -> lis
     same: Results = {**second, "runs": [run for run in second["runs"] if (run["lesson"], run.get("kernel_hash")) in measured]}
     both = (results, same)
     rows: list[list[str]] = []
+    of_variant: dict[str, list[str]] = {}
     for ladder in data.ladders(results, order):
-        found = [data.square(of, data.SIZE, ladder.variant) for of in both]
-        for name in ladder.lessons:
+        of_variant.setdefault(ladder.variant, []).extend(ladder.lessons)
+    for variant, names in of_variant.items():
+        found = [data.square(of, data.SIZE, variant) for of in both]
+        for name in names:
             runs = [there.get(name) for there in found]
             rows.append([name, *(text for run in runs for text in _rate_and_ratio(run))])
         cublas = [data.tflops(data.SIZE, data.baseline_ms(there.values())) if there else None for there in found]
         rows.append(
             [
-                f"cuBLAS, {data.label(ladder.variant)}",
+                f"cuBLAS, {data.label(variant)}",
                 *(text for value in cublas for text in ((NONE, NONE) if value is None else (data.rate(value), data.ratio(1)))),
             ]
         )

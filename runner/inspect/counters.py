@@ -226,9 +226,10 @@ def _count(device: doctor.Device, ncu: Path, program: Path, request: Request) ->
 def against(names: Sequence[str], file: Path | None, as_json: bool) -> int:
     """Exit status: 0 where all counts agree, but for accesses that nvcc fused; 1 otherwise. A file that is there keeps what it
     has of other lessons, and gets each of these as soon as it is counted."""
-    chosen = [lesson.find(name) for name in names] or lessons()
+    chosen = list(dict.fromkeys(lesson.find(name) for name in names)) or lessons()
     device = doctor.choose_gpu("--against-ncu")
     ncu = find_ncu("--against-ncu")
+    before = counted_before(file, device.gpus[0]) if file else []
     tracer = inspection.build_tracer() / "gemm_inspect"
     folder = build(device, doctor.provide(device), chosen) / "bin"
     results: list[dict] = []
@@ -242,7 +243,8 @@ def against(names: Sequence[str], file: Path | None, as_json: bool) -> int:
             rows = compare(found, _count(device, ncu, folder / name, request))
             results.append({"lesson": name, "m": m, "n": n, "k": k, "commit": commit, "ncu": counted_by, "rows": rows})
         if file:
-            write_atomically(file, _text(device, [*of_others(file, chosen[: chosen.index(name) + 1]), *results]))
+            counted = {result["lesson"] for result in results}
+            write_atomically(file, _text(device, [*(run for run in before if run["lesson"] not in counted), *results]))
     if as_json and not file:
         sys.stdout.write(_text(device, results))
     else:
@@ -258,13 +260,20 @@ def _text(device: doctor.Device, results: Iterable[dict]) -> str:
     return json.dumps({"schema": 2, "gpu": device.gpus[0], "runs": runs}, indent=1, ensure_ascii=False) + "\n"
 
 
-def of_others(file: Path, names: Sequence[str]) -> list[dict]:
-    """What the file has of the course's other lessons. (Schema 1 has one commit and one ncu for all.)"""
+def counted_before(file: Path, gpu_name: str) -> list[dict]:
+    """What the file, if there is one, has of the course's lessons. (Schema 1 has one commit and one ncu for all.) A UserError
+    where it is another file, or another GPU's."""
     if not file.exists():
         return []
-    held = json.loads(file.read_text(encoding="utf-8"))
-    whole = {key: held[key] for key in ("commit", "ncu") if key in held}
-    return [{**whole, **run} for run in held["runs"] if run["lesson"] in lessons() and run["lesson"] not in names]
+    try:
+        held = json.loads(file.read_text(encoding="utf-8"))
+        whole = {key: held[key] for key in ("commit", "ncu") if key in held}
+        found, counted_on = [{**whole, **run} for run in held["runs"] if run["lesson"] in lessons()], held["gpu"]
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"{file} is there and is not what --against-ncu --json writes; name another file.") from None
+    if counted_on != gpu_name:
+        raise UserError(f"{file} has counts of {counted_on}, and this is {gpu_name}; name another file.")
+    return found
 
 
 def _print(results: Sequence[Mapping]) -> None:

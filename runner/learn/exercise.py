@@ -231,9 +231,10 @@ class Task:
 
     @property
     def earlier(self) -> list[Path]:
-        """Files of the lesson's earlier versions, which had another name."""
+        """Files of the lesson's earlier versions, which had another name or lay beside kernel.cu."""
         names = [name for name, now in former_names(self.root).items() if now == self.lesson]
-        return [file for name in names if (file := self.root / FOLDER / name / _FILES[self.kind]).is_file()]
+        files = [*(self.root / FOLDER / name / _FILES[self.kind] for name in names), self.former]
+        return [file for file in files if file.is_file()]
 
     @property
     def namespace(self) -> str:

@@ -103,7 +103,7 @@ TEST_CASE("A result on the device is checked in whole, and what is wrong is told
     CHECK(passed.rms_error > 0);
     CHECK(passed.rms_error <= passed.rms_limit);
 
-    // Each of 70×90 elements, in turn never written, infinite or not what it should be: so many that a sample
+    // Some of 70×90 elements, in turn never written, infinite or not what it should be: so many that a sample
     // alone would miss some.
     const gemm::Verifier verifier(by_host);
     const std::uint32_t poison = gemm::bits_of(gemm::Fill::poison, type);

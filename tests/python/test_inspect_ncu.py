@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from approvals import Approve, cells, refusals
@@ -243,18 +242,25 @@ def test_no_ncu_and_no_permission(gpu: Checkout, approve: Approve) -> None:
     approve(said + "\n" + gpu.fails("inspect", "01", "--against-ncu", words=()))
 
 
-def test_a_file_keeps_what_it_has_of_other_lessons(tmp_path: Path) -> None:
-    file = tmp_path / "ncu.json"
-    assert counters.of_others(file, ["01_naive"]) == []
+def test_a_file_keeps_what_it_has_of_other_lessons(gpu: Checkout) -> None:
+    file, h200 = gpu.root / "out" / "ncu.json", {"schema": 1, "gpu": "NVIDIA H200", "commit": "abc", "ncu": "2025"}
     runs = [{"lesson": name, "m": 1, "rows": []} for name in ("01_naive", "02_coalesced", "13c_an_old_name")]
-    file.write_text(
-        json.dumps({"schema": 1, "gpu": "NVIDIA H200", "commit": "abc", "ncu": "2025", "runs": runs}), encoding="utf-8"
-    )
-    assert counters.of_others(file, ["01_naive"]) == [{"commit": "abc", "ncu": "2025", **runs[1]}]
-    file.write_text(
-        json.dumps({"schema": 2, "gpu": "NVIDIA H200", "runs": [{**runs[1], "commit": "def", "ncu": "2026"}]}), encoding="utf-8"
-    )
-    assert counters.of_others(file, ["01_naive"]) == [{**runs[1], "commit": "def", "ncu": "2026"}]
+    assert counters.counted_before(file, "NVIDIA H200") == []
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({**h200, "runs": runs}), encoding="utf-8")
+    assert counters.counted_before(file, "NVIDIA H200") == [{"commit": "abc", "ncu": "2025", **run} for run in runs[:2]]
+    gpu.run("inspect", "01", "01", "--against-ncu", "--json", "out/ncu.json", status=0)
+    counted = [run["lesson"] for run in json.loads(file.read_text(encoding="utf-8"))["runs"]]
+    assert counted.count("01_naive") == len(counters.SHAPES)
+    assert not {*counted} - set(lessons(gpu.root))
+    for text, words in (
+        (json.dumps({**h200, "gpu": "NVIDIA H100", "runs": runs}), "has counts of NVIDIA H100, and this is NVIDIA H200"),
+        (json.dumps([1]), "is not what --against-ncu --json writes"),
+        ("{", "is not what --against-ncu --json writes"),
+    ):
+        file.write_text(text, encoding="utf-8")
+        gpu.fails("inspect", "01", "--against-ncu", "--json", "out/ncu.json", words=(words,))
+        assert file.read_text(encoding="utf-8") == text
 
 
 RECORDED = ROOT / "plots/results/h200-counters.json"
