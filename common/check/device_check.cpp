@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -20,18 +21,16 @@ constexpr double kSmallWork = 0x1p25, kSmallElements = 0x1p22;
 // are more, up to so many elements that a mean over them says something.
 constexpr std::int64_t kSide = 32, kSampled = 320;
 
-/// Rows, or columns: all, or `most` of them, the last one always (edges are where kernels go wrong).
+/// Rows, or columns, in order: all, or `most` of them, the last one always (edges are where kernels go
+/// wrong).
 std::vector<std::int64_t> some(std::int64_t count, std::int64_t most, std::uint64_t seed) {
-    std::vector<std::int64_t> indices(static_cast<std::size_t>(std::min(count, most)));
-    std::iota(indices.begin(), indices.end(), 0);
-    if (count <= most) return indices;
-    for (std::size_t i = 0; i < indices.size(); ++i) {
-        indices[i] = static_cast<std::int64_t>(mix(seed + i) % static_cast<std::uint64_t>(count));
+    const auto wanted = static_cast<std::size_t>(std::min(count, most));
+    std::set<std::int64_t> indices{count - 1};
+    for (std::uint64_t i = 0; indices.size() < wanted; ++i) {
+        indices.insert(static_cast<std::int64_t>((count <= most ? i : mix(seed + i)) %
+                                                 static_cast<std::uint64_t>(count)));
     }
-    indices[0] = count - 1;
-    std::sort(indices.begin(), indices.end());
-    indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
-    return indices;
+    return {indices.begin(), indices.end()};
 }
 
 /// Rows of A and columns of B, as the device has drawn them, as a problem of their own.

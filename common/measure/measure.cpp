@@ -79,31 +79,31 @@ std::vector<Outcome> Measurer::measure(const std::vector<const Lesson*>& lessons
 
     progress(shape.text() + " inputs and reference");
     std::optional<Workload> w;
-    const DeviceInputs* inputs = nullptr;
-    const auto draw = [&] {
-        if (inputs != nullptr) {
-            w.emplace(shape, seed, *inputs);
-        } else {
-            w.emplace(shape, seed);
-        }
-    };
     std::optional<Verifier> verifier;
     WholeMatrix whole;
     const WholeMatrix* held_against = nullptr;
     Check check;
 #ifdef GEMM_CPU_DEVICE
+    const auto draw = [&] { w.emplace(shape, seed); };
     draw();
 #else
     const bool knows_whole = Baseline::knows_whole(shape.variant);
     const bool on_device = options.brief && knows_whole && DeviceCheck::takes(shape.resolved());
     const bool by_whole = knows_whole && Verifier::wants_whole(shape.resolved());
-    if (on_device && inputs_ == nullptr) inputs_ = std::make_shared<DeviceInputs>();
-    if (on_device) inputs = inputs_.get();
-    draw();
     if (baseline_ == nullptr && (timed || on_device || by_whole)) baseline_ = std::make_shared<Baseline>();
     std::optional<DeviceCheck> device_check;
-    if (on_device) {
+    const auto draw = [&] {
+        if (!on_device) {
+            w.emplace(shape, seed);
+            return;
+        }
+        device_check.reset();  // its memory is needed again
+        if (inputs_ == nullptr) inputs_ = std::make_shared<DeviceInputs>();
+        w.emplace(shape, seed, *inputs_);
         device_check.emplace(*w, baseline_->whole_on_device(*w));
+    };
+    draw();
+    if (on_device) {
         check = [&](const Workload& left, const Lesson* lesson, Fill) {
             return (*device_check)(left, lesson);
         };
@@ -145,7 +145,8 @@ std::vector<Outcome> Measurer::measure(const std::vector<const Lesson*>& lessons
             outcome.verdict.failure = "Wrong before timing: " + outcome.verdict.failure;
         }
         // It may have written anywhere: the next one gets the same matrices in memory that it has not
-        // touched.
+        // touched. So do later problems, by what inputs are drawn from.
+        inputs_ = nullptr;
         if (lesson != lessons.back() || (timed && !right.empty())) draw();
     }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "common/cpu/execution/block.hpp"
 #include "common/cpu/execution/scheduler.hpp"
 #include "common/cpu/execution/tolerance.hpp"
 #include "common/cpu/ptx/narrow_float.hpp"
@@ -227,10 +228,11 @@ void check_wmma_memory(const void* start, unsigned pitch, std::size_t element_by
         return std::string(site.what) + " at " + site.file + ":" + std::to_string(site.line);
     };
     if (reinterpret_cast<std::uintptr_t>(start) % 32 != 0) {
+        InWords words;
         const std::string why = where() + " names an address that is not a multiple of 32.";
         // 16 bytes are as much as the instructions want that it becomes.
-        if (reinterpret_cast<std::uintptr_t>(start) % 16 != 0 ||
-            !tolerates(gemm::FaultId::kernel_threw, where(), why))
+        if (!words.goes_on(reinterpret_cast<std::uintptr_t>(start) % 16 == 0 &&
+                           tolerates(gemm::FaultId::kernel_threw, where(), why)))
             throw gemm::Error(why);
     }
     if (pitch * element_bytes % 16 != 0)
