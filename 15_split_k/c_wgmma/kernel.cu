@@ -264,9 +264,9 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     });
 }
 
-const gemm::Constant constants[] = {{"WGMMA_M", Tallest::WGMMA_M}, {"WGMMA_N", Tallest::BM},
-                                    {"STAGES", Tallest::STAGES},   {"BLOCKS", BLOCKS},
-                                    {"MOST_SLICES", MOST_SLICES},  {"IN_FLIGHT", IN_FLIGHT}};
+const gemm::Constant constants[] = {
+    {"WGMMA_M", Tallest::WGMMA_M}, {"WGMMA_N", Tallest::BM}, {"STAGES", Tallest::STAGES}, {"BLOCKS", BLOCKS},
+    {"MOST_SLICES", MOST_SLICES},  {"IN_FLIGHT", IN_FLIGHT}, {"CLUSTER", MOST_SLICES}};
 const gemm::Configuration configuration{.tile = tile,
                                         .constants = constants,
                                         .block = dim3(Tallest::THREADS),
