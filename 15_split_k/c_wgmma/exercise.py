@@ -62,13 +62,15 @@ HUNT = Hunt(
 def slices_that_keep_sms_busy(q: Quiz) -> Question:
     sms, cols = q.choose((108, 132, 144)), 1024 * q.whole(2, 6)
     tiles = cols // _WIDE
-    answer = sms // tiles
+    room = sms // tiles
+    answer = min(room, _MOST_SLICES)
     return Question(
         f"A has 16 rows, and C {cols} columns, in C tiles of {_WIDE} columns. The GPU has {sms} SMs. How many slices may each C "
-        "tile have so that no SM has two blocks?",
+        "tile have at most, if no SM is to have two blocks?",
         answer,
         "",
-        f"{cols} / {_WIDE} = {tiles} C tiles, and {sms} / {tiles}, rounded down, is {answer}.",
+        f"{cols} / {_WIDE} = {tiles} C tiles, and {sms} / {tiles}, rounded down, is {room}."
+        + (f" But a cluster has {_MOST_SLICES} blocks at most." if room > answer else ""),
     )
 
 
