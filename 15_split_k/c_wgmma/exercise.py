@@ -89,6 +89,20 @@ def slices_that_keep_dram_busy(q: Quiz) -> Question:
     )
 
 
+def stages_that_fit(q: Quiz) -> Question:
+    rows, room = 8 * q.whole(1, 12), 112
+    stage = 128 * (rows + _WIDE)
+    answer = room * 1024 // stage
+    return Question(
+        f"A C tile has {rows} rows and {_WIDE} columns, and a k-tile 64 steps of K, in BF16. With two blocks on an SM, each has "
+        f"{room} KiB for its stages. How many stages fit?",
+        answer,
+        "",
+        f"A stage has {rows}·64·2 bytes of A and 64·{_WIDE}·2 of B, {grouped(stage)} in all. {grouped(room * 1024)} / "
+        f"{grouped(stage)}, rounded down, is {answer}.",
+    )
+
+
 def time_of_b(q: Quiz) -> Question:
     rows, cols, bandwidth = 1024 * q.whole(4, 16), 1024 * q.whole(4, 28), q.choose((2, 3, 4))
     answer = round(2 * rows * cols / bandwidth / 1e6)
@@ -114,4 +128,4 @@ def bytes_read_from_others(q: Quiz) -> Question:
     )
 
 
-QUIZ = (slices_that_keep_sms_busy, slices_that_keep_dram_busy, time_of_b, bytes_read_from_others)
+QUIZ = (slices_that_keep_sms_busy, slices_that_keep_dram_busy, stages_that_fit, time_of_b, bytes_read_from_others)
