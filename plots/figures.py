@@ -21,7 +21,7 @@ from pathlib import Path
 
 from plots import data, prose
 from plots.publish import RESULTS
-from runner.core.results import is_charted, key_of, lessons, load
+from runner.core.results import is_charted, key_of, lessons
 
 # Figures that others published, and where; a text may state them as they are.
 PUBLISHED = {
@@ -94,7 +94,7 @@ class _Recorded:
     """What is recorded of all lessons."""
 
     def __init__(self, root: Path) -> None:
-        self.order, self.results = lessons(root), load(root / RESULTS)
+        self.order, self.results = lessons(root), data.published(root)
         self.second = data.second(root) or self.results
         ceilings = (data.ceilings(root) or {"figures": {}})["figures"].values()
         self.peaks = [figure["value"] for figure in ceilings if figure["unit"] == "TFLOP/s"]
@@ -122,8 +122,8 @@ class _Recorded:
         """A figure of lessons, a list for each size that the sentence names (4096³ where it names none)."""
         sizes = [(m[1] or m[4], m[2] or m[1] or m[4], m[3] or m[1] or m[4]) for m in _SIZE.finditer(sentence)]
         wanted, names = [tuple(map(int, size)) for size in sizes] or [(data.SIZE,) * 3], set(chosen)
-        runs = (self.second if "H100" in sentence else self.results)["runs"]
-        timed: list[Mapping] = [run for run in runs if "ratio" in run and run["lesson"] in names]
+        source = {name: self.second if "H100" in sentence else data.holding(name, self.results, self.second) for name in names}
+        timed: list[Mapping] = [run for name in names for run in source[name]["runs"] if "ratio" in run and run["lesson"] == name]
         charted = [(found, run[key]) for run in timed if is_charted(self.results, found := key_of(run)) and found.batch == 1]
         return [[value for found, value in charted if found[2:5] == size] for size in wanted]
 

@@ -38,7 +38,7 @@ from runner.core import lanes
 from runner.core.atlas import RecordedAtlas
 from runner.core.figures import grouped, rate
 from runner.core.reports import Results, Run
-from runner.core.results import ROOT, UserError, folder_of, key_of, lessons, load, write_atomically
+from runner.core.results import ROOT, UserError, folder_of, key_of, lessons, write_atomically
 
 _KINDS = "table|counts|profile|stalls|tuned|shapes|energy|timeline|outline|atlas"
 MARKER = re.compile(rf"^\s*<!--\s*(?:(?P<open>{_KINDS}):(?P<name>\S|\S.*?\S)|/(?P<close>{_KINDS}))\s*-->\s*$")
@@ -217,13 +217,14 @@ def _roofline(results: Results, order: Sequence[str], profile: Mapping | None, c
 def _gpus(results: Results, order: Sequence[str], second: Results | None) -> list[str]:
     if second is None:
         raise UserError(f"There is no {data.SECOND} to compare with; ./gemm chart --record writes it on that GPU.")
-    # A kernel that is another one by now is not compared: its rows wait for the second GPU to measure it again.
-    measured = {(run["lesson"], run.get("kernel_hash")) for run in results["runs"]}
-    same: Results = {**second, "runs": [run for run in second["runs"] if (run["lesson"], run.get("kernel_hash")) in measured]}
-    both = (results, same)
+    # A kernel that is another one by now is not compared.
+    kernels = {run["lesson"]: run.get("kernel_hash") for run in results["runs"]}
+    same = [run for run in second["runs"] if kernels.get(run["lesson"], run.get("kernel_hash")) == run.get("kernel_hash")]
+    both: tuple[Results, Results] = (results, {**second, "runs": same})
+    described: Results = {**results, "lessons": {**second.get("lessons", {}), **results.get("lessons", {})}}
     rows: list[list[str]] = []
     of_variant: dict[str, list[str]] = {}
-    for ladder in data.ladders(results, order):
+    for ladder in data.ladders(described, order):
         of_variant.setdefault(ladder.variant, []).extend(ladder.lessons)
     for variant, names in of_variant.items():
         found = [data.square(of, data.SIZE, variant) for of in both]
@@ -257,7 +258,7 @@ def render(
     second: Results | None = None,
 ) -> str:
     """The Markdown of table `name`, lessons in `order` (the course's by default), without markers, ending in a newline.
-    `profile` and `ceilings` (plots/data.py) are for `roofline`, `second` for `gpus`.
+    `profile` and `ceilings` (plots/data.py) are for `roofline`, `second` for `gpus` and for steps that `results` lack.
 
     Throws UserError for an unknown name or results that lack what the table shows.
     """
@@ -277,7 +278,7 @@ def render(
     elif name == "gpus":
         lines = _gpus(results, order, second)
     elif kind in ("step", "step_full") and {lesson, other or lesson} <= {*order}:
-        lines = _step(results, order, lesson, other, full=kind == "step_full")
+        lines = _step(data.holding(lesson, results, second), order, lesson, other, full=kind == "step_full")
     else:
         known = ", ".join([*progressions, *sweeps, data.VARIANTS, "roofline", "gpus"])
         raise UserError(f"There is no table {name!r}; there are {known} and step:<lesson>, such as step:{order[0]}.")
@@ -720,7 +721,7 @@ def blocks(path: Path, kind: str = "table") -> list[tuple[str, int, int]]:
 def _of_results(root: Path) -> Render | None:
     if not (root / data.RESULTS).exists():
         return None
-    results, order = load(root / data.RESULTS), lessons(root)
+    results, order = data.published(root), lessons(root)
     others = data.profile(root), data.ceilings(root), data.second(root)
     return lambda name: render(name, results, order, *others)
 
@@ -735,7 +736,7 @@ def _of_profile(render: Callable[[str, Mapping, Sequence[str]], str]) -> Callabl
         profile = data.profile(root)
         if profile is None or not (root / data.RESULTS).exists():
             return None
-        results, order = load(root / data.RESULTS), lessons(root)
+        results, order = data.published(root), lessons(root)
         return lambda name: render(name, profile, data.beside(results, order, excerpt.lesson_of(name)))
 
     return made
