@@ -9,8 +9,8 @@ from statistics import median
 from typing import NamedTuple, cast
 
 from runner.core.atlas import RecordedAtlas
-from runner.core.reports import Results, Run
 from runner.core.kernel_hash import kernel_hash
+from runner.core.reports import Results, Run
 from runner.core.results import UserError, folder_of, key_of, lessons, load, recorded
 
 SIZE = 4096  # the square size at which steps are compared

@@ -6,7 +6,8 @@
 
 Tables: `progression` (every FP32 lesson at 4096³), `step:02_coalesced` (a lesson, the one before it and cuBLAS at 4096³),
 `step_full:02_coalesced` (the same with spread, clock rate and power, for EVIDENCE.md; a lesson without one has these columns
-in `step`), `step:14b_mma:09f_persistent` (a lesson beside that one instead of the one before it), `sweep` (every FP32 lesson's
+in `step`), `step:14b_mma:09f_persistent` (a lesson beside that one instead of the one before it), `sizes:15b_stream_k:14a_fma`
+(the times of two lessons at every square size), `sweep` (every FP32 lesson's
 ratio at every square size, sizes side by side); `tensorcore` and `tensorcore_sweep` are the same of BF16; `variants` (the
 lessons that were timed with several variants at 4096³, below their chart); `roofline` (every FP32 lesson's intensities and the
 ceiling that is nearest); `gpus` (every lesson at 4096³ on the two GPUs of which results are recorded). Lessons are rows.
@@ -133,6 +134,32 @@ def _step(results: Results, order: Sequence[str], lesson: str, other: str, full:
         return [*_table(header[:4], [row[:4] for row in rows]), "", f"{where}. Reproduce with `./gemm chart`."]
     what = f"{SHAPE}. Times: median of {runs[lesson].get('rounds', 'all')} rounds."
     return [*_table(header, rows), "", _caption(results, [runs[lesson]], what, variant=variant)]
+
+
+def _sizes(results: Results, lesson: str, other: str) -> list[str]:
+    """A lesson beside another one at every square size: times, and how they compare."""
+    described = results.get("lessons", {}).get(lesson)
+    if described is None:
+        return [f"*{lesson} is not recorded yet; `./gemm chart --record` records it.*"]
+    variant, rows = described["variants"][0]["text"], []
+    for size in data.square_sizes(results, variant):
+        runs = data.square(results, size, variant)
+        if lesson in runs and other in runs:
+            times = [runs[name]["ms_median"] for name in (other, lesson)]
+            rows.append(
+                [
+                    str(size),
+                    *(_milliseconds(time) for time in times),
+                    f"{times[1] / times[0]:.2f}",
+                    data.ratio(runs[lesson]["ratio"]),
+                ]
+            )
+    header = ["M = N = K", f"{other}, ms", f"{lesson}, ms", "of its time", "ratio to cuBLAS"]
+    return [
+        *_table(header, rows),
+        "",
+        f"{', '.join([data.label(variant), *data.provenance(results)])}. Reproduce with `./gemm chart`.",
+    ]
 
 
 def _sweep(results: Results, order: Sequence[str], variant: str) -> list[str]:
@@ -279,6 +306,8 @@ def render(
         lines = _gpus(results, order, second)
     elif kind in ("step", "step_full") and {lesson, other or lesson} <= {*order}:
         lines = _step(data.holding(lesson, results, second), order, lesson, other, full=kind == "step_full")
+    elif kind == "sizes" and {lesson, other} <= {*order}:
+        lines = _sizes(data.holding(lesson, results, second), lesson, other)
     else:
         known = ", ".join([*progressions, *sweeps, data.VARIANTS, "roofline", "gpus"])
         raise UserError(f"There is no table {name!r}; there are {known} and step:<lesson>, such as step:{order[0]}.")

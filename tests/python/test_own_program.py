@@ -10,7 +10,7 @@ import pytest
 from conftest import PATIENCE, REPOSITORY, alone, put, toolchain, whole_families
 
 from plots import data
-from runner.core.results import ROOT, lessons, load
+from runner.core.results import ROOT, lessons
 
 HEAD = "cmake_minimum_required(VERSION 3.24)\nproject(own LANGUAGES CXX)\n"
 FOUND = "find_package(gemm_course REQUIRED)\n"
