@@ -154,6 +154,8 @@ def _sizes(results: Results, lesson: str, other: str) -> list[str]:
                     data.ratio(runs[lesson]["ratio"]),
                 ]
             )
+    if not rows:
+        return [f"*{lesson} and {other} are not recorded together; `./gemm chart --record` records them.*"]
     header = ["M = N = K", f"{other}, ms", f"{lesson}, ms", "of its time", "ratio to cuBLAS"]
     return [
         *_table(header, rows),
