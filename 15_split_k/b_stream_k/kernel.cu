@@ -347,6 +347,8 @@ const gemm::Reach reaching[] = {
      .K = 553,
      .multiprocessors = 48,
      .again = true},
+    {.path = "medium C tiles, four floats at once", .M = 60, .N = 200, .K = 100, .multiprocessors = 2},
+    {.path = "medium C tiles, float by float", .M = 61, .N = 201, .K = 100, .multiprocessors = 2},
     {.path = "shares of medium C tiles, four floats at once",
      .M = 60,
      .N = 200,
