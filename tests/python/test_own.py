@@ -112,6 +112,47 @@ def test_shared_arrays_of_an_extern_c_kernel_are_its_own(tmp_path: Path) -> None
     assert {line["array"] for line in found["lines"]} == {"A", "B", "C", "As"}
 
 
+def test_shared_arrays_of_functions_that_a_kernel_calls_are_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    text = """namespace gemm {
+template <int T>
+__device__ float staged(const float* from) {
+    __shared__ float taken[T];
+    __syncthreads();
+    taken[threadIdx.x] = from[threadIdx.x];
+    __syncthreads();
+    return taken[T - 1 - threadIdx.x + BEYOND];
+}
+}  // namespace gemm
+template <int T>
+__device__ void all_of_it(int N, int K, const float* A, const float* B, float* C) {
+    __shared__ float row[T];
+    float sum = 0.0f;
+    for (int k = 0; k < K; k += T) {
+        __syncthreads();
+        row[T - 1 - threadIdx.x] = gemm::staged<T>(A + blockIdx.x * K + k);
+        __syncthreads();
+        for (int i = 0; i < T; ++i) sum += row[i] * B[(k + i) * N + threadIdx.x];
+    }
+    C[blockIdx.x * N + threadIdx.x] = sum;
+}
+#define KERNEL(T) \\
+    extern "C" __global__ void rows_##T(int N, int K, const float* A, const float* B, float* C) { \\
+        all_of_it<T>(N, K, A, B, C);                                                              \\
+    }
+KERNEL(32)
+KERNEL(64)
+"""
+    file.write_text(text, encoding="utf-8")
+    options = ["--call=rows_32<<<M,N>>>", "--sizes=2x32x64"]
+    found, status = traced(file, *options, "--define=BEYOND=0")
+    assert (found["error"], found["findings"], found["verdict"]["passed"], status) == (None, [], True, 0)
+    assert {line["array"] for line in found["lines"]} == {"A", "B", "C", "row", "taken"}
+    found, status = traced(file, *options, "--define=BEYOND=1")
+    assert ({one["id"] for one in found["findings"]}, status) == ({"shared_out_of_bounds"}, 1)
+    assert "past the end of taken" in found["findings"][0]["text"]
+
+
 def test_a_kernel_that_reads_c_whatever_beta_is_runs_with_beta_one() -> None:
     done = inspect(REPOSITORY / "src" / "launchers.cu", "--call=blended<<<M,N>>>", "--sizes=4x32x16")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -15,10 +15,15 @@
 #include <cuda/pipeline>
 #include <limits>
 
+#include "common/cpu/execution/device.hpp"
 #include "common/cpu/ptx/foreign_host.hpp"
 #include "common/cpu/ptx/foreign_math.hpp"
 #include "common/cpu/ptx/foreign_narrow.hpp"
 #include "common/cpu/ptx/inline_ptx.hpp"
+
+namespace cpu_device {
+inline const bool kHelpersShare = helpers_may_share();
+}  // namespace cpu_device
 
 // An assertion that does not hold ends the launch, in a sentence that quotes it, whatever NDEBUG says.
 #define CPU_DEVICE_ASSERT(...)                             \
