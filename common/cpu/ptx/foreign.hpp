@@ -1,6 +1,8 @@
 // What every CUDA source begins with that was not written for this course (common/cpu/foreign.py).
 #pragma once
 
+#define gemm gemm_of_course  // the namespace: a source may call its kernel so
+
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cuda_pipeline.h>
@@ -33,3 +35,4 @@ inline const bool kHelpersShare = helpers_may_share();
 // Sources hide code of the device from other compilers; nothing of the course is included from here on.
 #define __CUDACC__ 1
 #define __NVCC__ 1
+#undef gemm
