@@ -174,6 +174,30 @@ void run(unsigned M, unsigned N, int K, const float* A, const float* B, float* C
             assert (found["error"], found["findings"], found["verdict"]["passed"], status) == (None, [], True, 0)
 
 
+def test_a_block_copies_between_pointers_of_two_types(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    text = """#include <cooperative_groups.h>
+#include <cuda/pipeline>
+__global__ void rows(int N, const float* A, const float* B, float* C) {
+    auto block = cooperative_groups::this_thread_block();
+    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 1> state;
+    __shared__ float4 row[8];
+    auto pipe = cuda::make_pipeline(block, &state);
+    pipe.producer_acquire();
+    cuda::memcpy_async(block, row, A + blockIdx.x * 32, 32 * sizeof(float), pipe);
+    pipe.producer_commit();
+    pipe.consumer_wait();
+    __syncthreads();
+    float sum = 0.0f;
+    for (int k = 0; k < 32; ++k) sum += (&row[k / 4].x)[k % 4] * B[k * N + threadIdx.x];
+    C[blockIdx.x * N + threadIdx.x] = sum;
+}
+"""
+    file.write_text(text, encoding="utf-8")
+    found, status = traced(file, "--call=rows<<<M, N>>>(N, A, B, C)", "--sizes=2x32x32")
+    assert (found["error"], found["findings"], found["verdict"]["passed"], status) == (None, [], True, 0)
+
+
 def test_an_asm_statement_may_have_directives_in_it(tmp_path: Path) -> None:
     file = tmp_path / "k.cu"
     text = """__device__ float loaded(const float* from, bool guard) {
