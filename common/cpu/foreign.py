@@ -117,7 +117,7 @@ def _on_one_line(text: str) -> str:
 
 
 def _template(text: str) -> str:
-    """An asm statement's literals; between directives of the preprocessor, which need lines of their own, they stay where they are."""
+    """An asm statement's literals. Where directives stand between them, all keep their lines."""
     return text if DIRECTIVE.search(code_of(text)) else _on_one_line(text)
 
 

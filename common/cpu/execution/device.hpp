@@ -125,8 +125,8 @@ std::size_t dynamic_alignment();
 /// For a program whose kernels may call functions with __shared__ arrays: they count as every kernel's. Those
 /// of a lesson declare theirs themselves. Returns true.
 bool helpers_may_share();
-/// The kernel's static shared arrays, in the order of their addresses. Throws gemm::Error when the program was
-/// stripped of its symbols.
+/// The kernel's static shared arrays, in the order of their addresses. Throws gemm::Error when the program
+/// was stripped of its symbols.
 const std::vector<SharedArray>& shared_arrays(const void* kernel);
 /// The program's thread-local block of the calling OS thread, in which all static shared arrays lie.
 std::byte* thread_local_start();

@@ -17,13 +17,13 @@
 #include <cuda/pipeline>
 #include <limits>
 
-#include "common/cpu/execution/device.hpp"
 #include "common/cpu/ptx/foreign_host.hpp"
 #include "common/cpu/ptx/foreign_math.hpp"
 #include "common/cpu/ptx/foreign_narrow.hpp"
 #include "common/cpu/ptx/inline_ptx.hpp"
 
 namespace cpu_device {
+bool helpers_may_share();  // common/cpu/execution/device.hpp
 inline const bool kHelpersShare = helpers_may_share();
 }  // namespace cpu_device
 
