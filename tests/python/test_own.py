@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -224,7 +225,8 @@ __global__ void rows(int N, int K, const float* A, const float* B, float* C) {
     file.write_text(text, encoding="utf-8")
     found, status = traced(file, "--call=rows<<<M, N>>>", "--sizes=2x32x16")
     assert (found["error"], found["findings"], found["verdict"]["passed"], status) == (None, [], True, 0)
-    assert {line["line"] for line in found["lines"] if line["array"] in "AB"} <= set(range(3, 13))
+    lines = {line["line"] for line in found["lines"] if line["array"] in ("A", "B")}
+    assert lines and lines <= set(range(3, 13))
 
 
 def test_a_function_that_the_call_needs_and_that_does_not_compile_is_told_with_its_error(tmp_path: Path) -> None:
@@ -659,3 +661,21 @@ def test_what_is_of_a_library_is_left_out_and_said(tmp_path: Path) -> None:
     left = next(line for line in done.stdout.splitlines() if "left out: " in line)
     assert set(left.partition("left out: ")[2].rstrip(".").split(", ")) == {"handle", "prepare", "policy", "n_of"}
     assert "Headers that are not here count as empty: no_such_library/handle.h." in done.stdout
+
+
+def test_the_page_counts_first_calls_as_they_are_recorded() -> None:
+    text = (ROOT / "tests/recorded/first_calls.tsv").read_text(encoding="utf-8")
+    calls = [
+        dict(zip(("repository", "file", "options", "outcome"), line.split("\t"), strict=True)) for line in text.splitlines()[1:]
+    ]
+    page = (ROOT / "OWN_KERNEL.md").read_text(encoding="utf-8")
+    section = page[page.index("## How often a first call works") :]
+    section = section[: section.index("\n## ", 1)]
+    rows = {
+        cells[1].strip(): int(cells[2])
+        for cells in (line.split("|") for line in section.splitlines())
+        if len(cells) == 4 and cells[2].strip().isdigit()
+    }
+    outcomes = Counter(call["outcome"] for call in calls)
+    assert {text: rows[text] for text in rows if rows[text]} == dict(outcomes)
+    assert f"{len(calls)} kernels of {len({call['repository'] for call in calls})} public repositories" in section

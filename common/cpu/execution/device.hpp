@@ -122,8 +122,9 @@ struct SharedArray {
 };
 /// The largest that a kernel of the program declares of its dynamic shared memory, in bytes.
 std::size_t dynamic_alignment();
-/// For a program whose kernels may call functions with __shared__ arrays: they count as every kernel's. Those
-/// of a lesson declare theirs themselves. Returns true.
+/// For a program whose kernels may call functions with __shared__ arrays: they count as every kernel's, and
+/// so do those of its other kernels, but for no kernel's limit of shared memory. A lesson's kernels declare
+/// theirs themselves. Returns true.
 bool helpers_may_share();
 /// The kernel's static shared arrays, in the order of their addresses. Throws gemm::Error when the program
 /// was stripped of its symbols.

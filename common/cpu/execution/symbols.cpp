@@ -155,22 +155,25 @@ std::string last_name(std::string_view symbol) {
     return colons == full.npos ? full : full.substr(colons + 2);
 }
 
-/// Whether the symbol is a static variable of a function of the kernels', which a kernel may call: not one of
-/// this program's own functions or the standard library's. (Which functions are __device__ no symbol says.)
-bool is_static_of_helper(std::string_view name) {
-    constexpr std::string_view kOthers[] = {"N4gemm", "N10cpu_device", "NSt", "NKSt", "St", "N9__gnu_cxx"};
+/// Whether the variable is declared in a function of the kernels', which a kernel may call, or in a kernel:
+/// not in a function of this program's own or of the standard library's. (Which functions are __device__ no
+/// symbol says.)
+bool is_of_helper(std::string_view name) {
+    constexpr std::string_view kOthers[] = {"N10cpu_device", "N14gemm_of_course", "NSt", "NKSt", "St",
+                                            "N9__gnu_cxx"};
     if (!name.starts_with("_ZZ")) return false;
     return std::none_of(std::begin(kOthers), std::end(kOthers),
                         [&](std::string_view other) { return name.substr(3).starts_with(other); });
 }
 
-/// Whether the thread-local variable is a shared array of a function of the kernels', in a program that has
-/// such functions: not a variable of this program's own functions or the standard library's.
+/// Of a static variable. This program's own functions are in namespace gemm, and have some.
+bool is_static_of_helper(std::string_view name) {
+    return !name.starts_with("_ZZN4gemm") && is_of_helper(name);
+}
+
+/// Of a thread-local variable, which is a shared array in a program whose kernels may call such functions.
 bool is_shared_of_helper(std::string_view name) {
-    constexpr std::string_view kOthers[] = {"N10cpu_device", "NSt", "NKSt", "St", "N9__gnu_cxx"};
-    if (!helpers_share || !name.starts_with("_ZZ")) return false;
-    return std::none_of(std::begin(kOthers), std::end(kOthers),
-                        [&](std::string_view other) { return name.substr(3).starts_with(other); });
+    return helpers_share && is_of_helper(name);
 }
 
 std::vector<SharedArray> find_arrays(const void* kernel) {
