@@ -21,6 +21,7 @@ configurations() {
             00) most=6 ;; 01) most=5 ;; 03 | 05 | 10 | 14 | 16 | 17) most=4 ;; 07) most=2 ;; 08) most=1 ;; *) most=3 ;;
         esac
         for ((b = 0; b <= most; ++b)); do names+=,15d_s${s}_b$b; done
+        [ -z "${half:-}" ] || names+=,15d_s${s}_b7
     done
     echo "$names"
 }
@@ -43,7 +44,7 @@ measure() {
 if [ "$device" = cpu ]; then
     measure rows 3x300x530,17x133x260 00 01 02 03 04 05 17
     measure columns 300x20x530,131x33x65 05 09 10 11 12 13 14 16
-    measure small 60x32x700 03 05 06 07 09 10 11 13 14 15 16 17
+    half=1 measure small 60x32x700 03 05 06 07 09 10 11 13 14 15 16 17
     measure steps 260x160x40 05 06 07 08 09 14 15
     measure odd 61x131x257 01 05 06 07 08 10 11
 else
@@ -51,7 +52,7 @@ else
         00 01 02 03 04 05 17
     measure columns 9840x32x16096,5056x32x4880,15696x48x9040,14016x64x1568,4096x16x4096,3072x32x32 \
         05 09 10 11 12 13 14 16
-    measure small 256x32x13968,176x32x5424,160x160x5472,256x256x16384,512,768,1024 \
+    half=1 measure small 256x32x13968,176x32x5424,160x160x5472,256x256x16384,512,768,1024 \
         03 05 06 07 09 10 11 13 14 15 16 17
     measure steps 7600x1152x64,4896x160x416,2048 04 05 06 07 08 09 14 15
     measure odd 1001x1003x1005,16x4099x4097,4099x33x4097,255x257x8193,2047x2049x2051 01 02 05 06 07 08 10 11 13
@@ -92,7 +93,7 @@ for file in (out / f"{c}.json" for c in ("rows", "columns", "small", "steps", "o
             trial = "chosen" if name == "15d_choose" else ""
             if name.startswith("15d_s"):
                 b = name[-1]
-                trial = f"{int(name[5:7])}," + ("1" if b == "0" else "b" + b)
+                trial = f"{int(name[5:7])}," + {"0": "1", "7": "h"}.get(b, "b" + b)
             tile, slices, blocks, resident = said.get((head, trial), ("", 0, 0, 0))
             if (tile, slices, name[:7]) in seen and name.startswith("15d_s"):
                 continue  # more blocks than there is use for: the same launch again

@@ -444,7 +444,8 @@ double time_of(const gemm::Problem& p, int slices) {
            (slices > 1 ? 3000.0 + sums * 2 / 5000.0 : 0.0) + 0.05 * rounds * S::BM * S::BN / 10;
 }
 
-/// GEMM_TRIAL="shape,slices" or "shape,bBLOCKS" (of an SM, at most), or the shortest time.
+/// GEMM_TRIAL="shape,slices", "shape,bBLOCKS" (of an SM, at most) or "shape,h" (half as many slices as with
+/// b1); or else the shortest time.
 Choice choice_for(const gemm::Problem& p) {
     Choice choice;
     if (const char* const trial = std::getenv("GEMM_TRIAL"); trial != nullptr && *trial != '\0') {
@@ -456,6 +457,7 @@ Choice choice_for(const gemm::Problem& p) {
         with_shape(Shapes(), choice.shape, [&]<class S>(S) {
             const int most = most_slices<S>(p, blocks ? number : 1 << 20);
             choice.slices = blocks ? most : std::clamp(number, 1, most);
+            if (comma[1] == 'h') choice.slices = std::max(1, most_slices<S>(p, 1) / 2);
         });
         return choice;
     }

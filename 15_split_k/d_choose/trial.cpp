@@ -1,6 +1,6 @@
 // gemm_trial: gemm_bench with 15d's shapes and numbers of slices as lessons of their own, so that all of them
 // are timed at a size against one choice of cuBLAS's: "15d_s05_b2" is shape 5, slices for 2 blocks an SM, and
-// "…_b0" one slice. Beside them 15a, 15b, and 15d as it chooses itself.
+// "…_b0" one slice, "…_b7" half as many slices as "…_b1". Beside them 15a, 15b, and 15d as it chooses itself.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -21,14 +21,16 @@ extern const gemm::Lesson lesson;
 
 namespace {
 
-constexpr int SHAPES = 18, MOST_BLOCKS = 6;
+constexpr int SHAPES = 18, MOST_BLOCKS = 7;
 
 /// With GEMM_TRIAL as the configuration has it; 0 … SHAPES · (MOST_BLOCKS + 1) − 1.
 template <int I, class F>
 auto forced(const F& f) {
     const int blocks = I % (MOST_BLOCKS + 1);
     const std::string trial =
-        std::to_string(I / (MOST_BLOCKS + 1)) + (blocks == 0 ? ",1" : ",b" + std::to_string(blocks));
+        std::to_string(I / (MOST_BLOCKS + 1)) + (blocks == 0             ? ",1"
+                                                             : blocks == MOST_BLOCKS ? ",h"
+                                                                                     : ",b" + std::to_string(blocks));
     setenv("GEMM_TRIAL", trial.c_str(), 1);
     auto result = f();
     unsetenv("GEMM_TRIAL");
