@@ -1,14 +1,15 @@
-// 15d choose — a trial: many sizes of C tiles, thin ones among them; and where slices of K share a C tile, each
-// of their blocks adds up a part of it.
+// 15d choose — a trial: many sizes of C tiles, thin ones among them; and where slices of K share a C tile,
+// each of their blocks adds up a part of it.
 //
-// Changed since 15a: shapes of few rows and of few columns; blocks of a C tile wait for each other, so that all
-// of them add and store; a launch has slices only where all of its blocks are resident at once.
+// Changed since 15a: shapes of few rows and of few columns; blocks of a C tile wait for each other, so that
+// all of them add and store; a launch has slices only where all of its blocks are resident at once.
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
 
 #include "common/error.hpp"
@@ -54,7 +55,8 @@ struct Stage {
     static constexpr int BYTES = BS + 4 * S::BK * S::BN;
 };
 
-/// Where a lane's elements are in the C tile: rows y + row_of(i), groups of four columns from x + j·LANES_N on.
+/// Where a lane's elements are in the C tile: rows y + row_of(i), groups of four columns from x + j·LANES_N
+/// on.
 struct Place {
     int y, x;
 };
@@ -88,7 +90,7 @@ struct Loader {
     using At = Stage<S, ROWS>;
     static constexpr int BK = S::BK, STAGE = At::BYTES;
     static constexpr int A_WIDTH = ROWS ? 4 : 1, A_ROWS = S::THREADS * A_WIDTH / BK;
-    static constexpr int WIDTH = ALIGNED ? 4 : 1, B_COLS = std::min(S::BN, S::THREADS * WIDTH),
+    static constexpr int WIDTH = ALIGNED ? 4 : 1, B_COLS = std::min(S::BN, S::THREADS*WIDTH),
                          B_ROWS = S::THREADS * WIDTH / B_COLS;
     static_assert(S::BM % A_ROWS == 0 && S::BN % B_COLS == 0);
     static_assert(BK % B_ROWS == 0 || B_ROWS % BK == 0);
@@ -97,11 +99,16 @@ struct Loader {
     int a_k, a_row, b_k, b_col;
     char *a_write, *b_write;  // in stage 0
     const float *a, *b;       // in the k-tile that is copied next
-    int rows, cols;           // from the thread's first row of A, and column of B, to the last, at most BM, BN
+    int rows, cols;  // from the thread's first row of A, and column of B, to the last, at most BM, BN
 
     __device__ __forceinline__ Loader(const gemm::Arguments<float>& arguments, char* shared) : in(arguments) {
         const int t = threadIdx.x, warp = t / 32, lane = t % 32;
-        if constexpr (ROWS) {
+        if constexpr (ROWS &&
+                      BK == 16) {  // 32 bytes of each row by eight lanes that store to different banks
+            a_k = lane % 2 * 4 + lane / 16 * 8, a_row = lane % 8 / 2 * 2 + lane / 8 % 2 + warp * 8;
+            a_write = shared + 4 * (a_row * At::A_PITCH + a_k);
+        } else if constexpr (ROWS) {
+            static_assert(BK == 16 || BK == 32);
             a_k = t % (BK / 4) * 4, a_row = t / (BK / 4);
             a_write = shared + 4 * (a_row * At::A_PITCH + a_k);
         } else {  // a warp 8 steps of 4 rows
@@ -139,8 +146,7 @@ struct Loader {
 #pragma unroll
                 for (int j = 0; j < S::BN; j += B_COLS) {
                     gemm::ptx::cp_async_or_zero<4 * WIDTH>(b_write + stage + 4 * (i * S::BN + j),
-                                                           b + i * in.ldb + j,
-                                                           b_k + i < steps && j < cols);
+                                                           b + i * in.ldb + j, b_k + i < steps && j < cols);
                 }
             }
         }
@@ -178,8 +184,8 @@ struct Atom {
         } else {
 #pragma unroll
             for (int i = 0; i < S::TM; i += 4) {
-                *reinterpret_cast<float4*>(&to.a[i][0]) = *reinterpret_cast<const float4*>(
-                    as + stage + 4 * (step * At::A_PITCH + i * S::LANES_M));
+                *reinterpret_cast<float4*>(&to.a[i][0]) =
+                    *reinterpret_cast<const float4*>(as + stage + 4 * (step * At::A_PITCH + i * S::LANES_M));
             }
         }
 #pragma unroll
@@ -214,12 +220,14 @@ static_assert(2 * MOST_SLICES < 256);
 
 /// The workspace: where the slices of a C tile leave their sums and are counted.
 struct Partials {
-    float* sums;        // [slice][C tile][BM][BN]; null where there is one slice
-    unsigned* arrived;  // [C tile]: 0 between launches; in one, 256·launch + how many blocks have come or gone
-    unsigned launch;    // which launch with this workspace it is, counted from 1
+    float* sums;  // [slice][C tile][BM][BN]; null where there is one slice
+    unsigned*
+        arrived;      // [C tile]: 0 between launches; in one, 256·launch + how many blocks have come or gone
+    unsigned launch;  // which launch with this workspace it is, counted from 1
 };
 
-/// From the sums of slices to C. All blocks of the launch are resident: each waits for the others of its tile.
+/// From the sums of slices to C. All blocks of the launch are resident: each waits for the others of its
+/// tile.
 template <class S, bool ALIGNED>
 struct Spread {
     static constexpr bool ROWS = ALIGNED && S::ROWS;
@@ -317,7 +325,8 @@ struct Parts {
     using Mainloop = gemm::Multistage<Loader<S, ALIGNED>, Atom<S, ROWS>, S::STAGES>;
 };
 
-// A, B, C: see gemm::Arguments. scheduler: C tiles of BM×BN, k-tiles of BK, none where alpha is 0, and slices.
+// A, B, C: see gemm::Arguments. scheduler: C tiles of BM×BN, k-tiles of BK, none where alpha is 0, and
+// slices.
 template <class S, bool ALIGNED>
 __global__ void __launch_bounds__(S::THREADS, ALIGNED ? S::MIN_BLOCKS : std::max(1, S::MIN_BLOCKS - 1))
     sgemm_choose(gemm::Arguments<float> arguments, typename Parts<S, ALIGNED>::Scheduler scheduler,
@@ -341,24 +350,24 @@ __global__ void __launch_bounds__(S::THREADS, ALIGNED ? S::MIN_BLOCKS : std::max
 template <class... S>
 struct List {};
 using Large = Shape<128, 256, 8, 64, 64, 8, 16, 4, 1>;
-using Shapes = List<Shape<8, 128, 16, 8, 64, 4, 4, 4, 6>,           //  0
-                    Shape<16, 128, 16, 16, 32, 4, 4, 4, 5>,         //  1
-                    Shape<16, 256, 16, 16, 64, 4, 8, 4, 3>,         //  2
-                    Shape<32, 128, 16, 32, 32, 8, 4, 4, 4>,         //  3
-                    Shape<32, 256, 16, 32, 64, 8, 8, 4, 3>,         //  4
-                    Shape<64, 64, 16, 32, 32, 4, 8, 4, 4>,          //  5
-                    Shape<64, 128, 16, 32, 64, 8, 8, 4, 3>,         //  6
-                    Shape<128, 128, 8, 64, 64, 8, 16, 4, 2>,        //  7
-                    Large,                                          //  8
-                    Shape<128, 64, 16, 32, 64, 8, 8, 4, 3, true>,   //  9
-                    Shape<128, 32, 16, 32, 32, 8, 4, 4, 4>,         // 10
-                    Shape<128, 32, 32, 32, 32, 8, 4, 3, 3, true>,   // 11
-                    Shape<128, 16, 32, 32, 16, 4, 4, 3, 3, true>,   // 12
-                    Shape<256, 32, 16, 64, 32, 8, 8, 3, 3, true>,   // 13
-                    Shape<64, 64, 16, 32, 32, 4, 8, 4, 4, true>,    // 14
-                    Shape<64, 128, 16, 32, 64, 8, 8, 4, 3, true>,   // 15
-                    Shape<64, 32, 32, 16, 32, 4, 4, 3, 4, true>,    // 16
-                    Shape<32, 64, 32, 16, 32, 4, 4, 3, 4, true>>;   // 17
+using Shapes = List<Shape<8, 128, 16, 8, 64, 4, 4, 4, 6>,          //  0
+                    Shape<16, 128, 16, 16, 32, 4, 4, 4, 5>,        //  1
+                    Shape<16, 256, 16, 16, 64, 4, 8, 4, 3>,        //  2
+                    Shape<32, 128, 16, 32, 32, 8, 4, 4, 4>,        //  3
+                    Shape<32, 256, 16, 32, 64, 8, 8, 4, 3>,        //  4
+                    Shape<64, 64, 16, 32, 32, 4, 8, 4, 4>,         //  5
+                    Shape<64, 128, 16, 32, 64, 8, 8, 4, 3>,        //  6
+                    Shape<128, 128, 8, 64, 64, 8, 16, 4, 2>,       //  7
+                    Large,                                         //  8
+                    Shape<128, 64, 16, 32, 64, 8, 8, 4, 3, true>,  //  9
+                    Shape<128, 32, 16, 32, 32, 8, 4, 4, 4>,        // 10
+                    Shape<128, 32, 32, 32, 32, 8, 4, 3, 3, true>,  // 11
+                    Shape<128, 16, 32, 32, 16, 4, 4, 3, 3, true>,  // 12
+                    Shape<256, 32, 16, 64, 32, 8, 8, 3, 3, true>,  // 13
+                    Shape<64, 64, 16, 32, 32, 4, 8, 4, 4, true>,   // 14
+                    Shape<64, 128, 16, 32, 64, 8, 8, 4, 3, true>,  // 15
+                    Shape<64, 32, 32, 16, 32, 4, 4, 3, 4, true>,   // 16
+                    Shape<32, 64, 32, 16, 32, 4, 4, 3, 4, true>>;  // 17
 
 template <class First, class... Rest, class F>
 auto with_shape(List<First, Rest...>, int index, const F& f) {
@@ -422,26 +431,41 @@ struct Choice {
 template <class S>
 int most_slices(const gemm::Problem& p, int blocks) {
     const std::int64_t room = std::int64_t{multiprocessors()} * std::min(blocks, resident_of<S>(p));
-    const std::int64_t most = room / std::max<std::int64_t>(1, tiles_of<S>(p));
-    return static_cast<int>(
-        std::clamp<std::int64_t>(most, 1, std::clamp(k_tiles_of<S>(p), 1, MOST_SLICES)));
+    if (p.M == 0 || p.N == 0) return 1;
+    const std::int64_t most = room / tiles_of<S>(p);
+    return static_cast<int>(std::clamp<std::int64_t>(most, 1, std::clamp(k_tiles_of<S>(p), 1, MOST_SLICES)));
 }
 
-/// By estimate, in ns: what cannot be faster by its bytes or by its products, and passes over the sums. Not
-/// fitted yet.
+// Time of a step of K of a C tile on an SM with several of them, in ns, by the shapes' order: 5, 6 and 8 as
+// 15a has it on an H200, the others by arithmetic (products by 128 a cycle and instruction share, and passes
+// through shared memory). To be fitted.
+constexpr double STEP_TIME[] = {10,   17.4, 29.5, 27.8, 45.9, 29,   45,   81.9, 160,
+                                45.3, 32.4, 26.6, 16.5, 47,   26.2, 45.3, 15.5, 15.5};
+static_assert(static_cast<int>(std::size(STEP_TIME)) == count_of(Shapes()));
+constexpr double LAUNCH = 2000, FILL = 700;  // ns: of a launch; before the products of a wave of blocks begin
+constexpr double MEET = 2500;                // ns: until blocks know of each other, and have the first sums
+constexpr double DRAM = 4130, L2 = 4000;     // bytes per ns
+constexpr double ON_THEIR_WAY = 70 * 1024;  // bytes an SM has to wait for at a time to have its share of DRAM
+constexpr double ALONE = 1.18;              // how much longer steps take where an SM has one block
+
+/// How long a launch takes, by estimate, in ns.
 template <class S>
-double time_of(const gemm::Problem& p, int slices) {
-    const double sms = multiprocessors(), tiles = static_cast<double>(tiles_of<S>(p));
-    const double step = S::BM * S::BN / (128 * 1.755 * (S::TM * S::TN >= 64 ? 0.85 : 0.65));
-    const double steps =
-        static_cast<double>(gemm::ceil_div(gemm::ceil_div(p.K, S::BK), slices)) * S::BK + 3 * S::BK;
-    const double rounds = static_cast<double>(
-        gemm::ceil_div(tiles_of<S>(p) * slices, static_cast<std::int64_t>(sms)));
+double time_of(const gemm::Problem& p, double step_time, int slices, int sms, int resident) {
+    const auto number = [](std::int64_t n) { return static_cast<double>(n); };
+    const std::int64_t of_sm = gemm::ceil_div(tiles_of<S>(p) * slices, sms),
+                       waves = gemm::ceil_div(of_sm, resident);
+    const std::int64_t together = std::min<std::int64_t>(of_sm, resident);
+    const double steps = number(gemm::ceil_div(gemm::ceil_div(p.K, S::BK), slices) * S::BK);
+    const double products = number(of_sm) * steps * step_time * (together == 1 ? ALONE : 1.0);
     const double bytes =
-        4.0 * (static_cast<double>(p.M * p.K) + static_cast<double>(p.K * p.N) + static_cast<double>(p.M * p.N));
-    const double sums = tiles * slices * S::BM * S::BN * 4;
-    return std::max(bytes / 4000.0, rounds * steps * step) +
-           (slices > 1 ? 3000.0 + sums * 2 / 5000.0 : 0.0) + 0.05 * rounds * S::BM * S::BN / 10;
+        4 * (number(p.M) * number(p.K) + number(p.K) * number(p.N) + number(p.M) * number(p.N));
+    const double in_flight =
+        number(together * (S::STAGES - 1) * S::BK) *
+        number(4 * (std::min<std::int64_t>(p.M, S::BM) + std::min<std::int64_t>(p.N, S::BN)));
+    const double from_dram = bytes / (DRAM * std::min(1.0, in_flight / ON_THEIR_WAY));
+    const double sums = 4 * number(p.M) * number(p.N) * slices;
+    return LAUNCH + number(waves) * FILL + std::max(products, from_dram) +
+           (slices > 1 ? MEET + 2 * sums / L2 : 0.0);
 }
 
 /// GEMM_TRIAL="shape,slices", "shape,bBLOCKS" (of an SM, at most) or "shape,h" (half as many slices as with
@@ -462,11 +486,12 @@ Choice choice_for(const gemm::Problem& p) {
         return choice;
     }
     double best = 0.0;
+    const int sms = multiprocessors();
     for (int shape = 0; shape < count_of(Shapes()); ++shape) {
         with_shape(Shapes(), shape, [&]<class S>(S) {
-            const int most = most_slices<S>(p, 1 << 20);
+            const int most = most_slices<S>(p, 1 << 20), resident = resident_of<S>(p);
             for (int slices = 1; slices <= most; ++slices) {
-                const double time = time_of<S>(p, slices);
+                const double time = time_of<S>(p, STEP_TIME[shape], slices, sms, resident);
                 if (best > 0.0 && time >= 0.99 * best) continue;
                 best = time;
                 choice = {shape, slices};
@@ -529,8 +554,8 @@ gemm::Plan prepare(const gemm::Problem& p) {
             const char* const trial = std::getenv("GEMM_TRIAL");
             std::fprintf(stderr, "15d %lldx%lldx%lld %s shape %d %dx%d slices %d blocks %lld resident %d\n",
                          static_cast<long long>(p.M), static_cast<long long>(p.N),
-                         static_cast<long long>(p.K), trial != nullptr ? trial : "chosen", choice.shape, S::BM,
-                         S::BN, plan->slices, static_cast<long long>(tiles_of<S>(p) * plan->slices),
+                         static_cast<long long>(p.K), trial != nullptr ? trial : "chosen", choice.shape,
+                         S::BM, S::BN, plan->slices, static_cast<long long>(tiles_of<S>(p) * plan->slices),
                          resident_of<S>(p));
         }
     });

@@ -29,8 +29,8 @@ auto forced(const F& f) {
     const int blocks = I % (MOST_BLOCKS + 1);
     const std::string trial =
         std::to_string(I / (MOST_BLOCKS + 1)) + (blocks == 0             ? ",1"
-                                                             : blocks == MOST_BLOCKS ? ",h"
-                                                                                     : ",b" + std::to_string(blocks));
+                                                 : blocks == MOST_BLOCKS ? ",h"
+                                                                         : ",b" + std::to_string(blocks));
     setenv("GEMM_TRIAL", trial.c_str(), 1);
     auto result = f();
     unsetenv("GEMM_TRIAL");
