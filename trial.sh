@@ -18,7 +18,7 @@ configurations() {
     local names=15a_split_k,15b_stream_k,15d_choose most b s
     for s in "$@"; do
         case $s in  # as MIN_BLOCKS in kernel.cu
-            00) most=6 ;; 01) most=5 ;; 03 | 05 | 10 | 14 | 16 | 17) most=4 ;; 07) most=2 ;; 08) most=1 ;; *) most=3 ;;
+            00) most=6 ;; 01) most=5 ;; 03 | 05 | 10 | 14 | 16 | 17) most=4 ;; 07 | 18 | 19 | 20) most=2 ;; 08) most=1 ;; *) most=3 ;;
         esac
         for ((b = 0; b <= most; ++b)); do names+=,15d_s${s}_b$b; done
         [ -z "${half:-}" ] || names+=,15d_s${s}_b7
@@ -45,17 +45,17 @@ if [ "$device" = cpu ]; then
     measure rows 3x300x530,17x133x260 00 01 02 03 04 05 17
     measure columns 300x20x530,131x33x65 05 09 10 11 12 13 14 16
     half=1 measure small 60x32x700 03 05 06 07 09 10 11 13 14 15 16 17
-    measure steps 260x160x40 05 06 07 08 09 14 15
+    measure steps 260x160x40 05 06 07 08 09 14 15 19
     measure odd 61x131x257 01 05 06 07 08 10 11
 else
     measure rows 1x4096x14336,1x28672x4096,1x4096x4096,8x4096x14336,16x4096x14336,16x28672x4096,16x4096x4096,32x4096x14336,48x4096x4096 \
         00 01 02 03 04 05 17
     measure columns 9840x32x16096,5056x32x4880,15696x48x9040,14016x64x1568,4096x16x4096,3072x32x32 \
-        05 09 10 11 12 13 14 16
+        05 09 11 12 13 14 16 18 19 20
     half=1 measure small 256x32x13968,176x32x5424,160x160x5472,256x256x16384,512,768,1024 \
         03 05 06 07 09 10 11 13 14 15 16 17
-    measure steps 7600x1152x64,4896x160x416,2048 04 05 06 07 08 09 14 15
-    measure odd 1001x1003x1005,16x4099x4097,4099x33x4097,255x257x8193,2047x2049x2051 01 02 05 06 07 08 10 11 13
+    measure steps 7600x1152x64,4896x160x416,2048 04 05 06 07 08 09 14 15 19
+    measure odd 1001x1003x1005,16x4099x4097,4099x33x4097,255x257x8193,2047x2049x2051 01 02 05 06 07 08 10 11 13 18 20
 fi
 
 python3 - "$out" <<'PYTHON'

@@ -91,9 +91,10 @@ struct Loader {
     static constexpr int BK = S::BK, STAGE = At::BYTES;
     static constexpr int A_WIDTH = ROWS ? 4 : 1, A_ROWS = S::THREADS * A_WIDTH / BK;
     static constexpr int WIDTH = ALIGNED ? 4 : 1, B_COLS = std::min(S::BN, S::THREADS*WIDTH),
-                         B_ROWS = S::THREADS * WIDTH / B_COLS;
+                         B_ROWS = std::min(BK, S::THREADS*WIDTH / B_COLS);
     static_assert(S::BM % A_ROWS == 0 && S::BN % B_COLS == 0);
-    static_assert(BK % B_ROWS == 0 || B_ROWS % BK == 0);
+    static_assert(BK % B_ROWS == 0);
+    static constexpr bool ALL_COPY_B = B_ROWS * B_COLS == S::THREADS * WIDTH;
 
     const gemm::Arguments<float>& in;
     int a_k, a_row, b_k, b_col;
@@ -103,12 +104,15 @@ struct Loader {
 
     __device__ __forceinline__ Loader(const gemm::Arguments<float>& arguments, char* shared) : in(arguments) {
         const int t = threadIdx.x, warp = t / 32, lane = t % 32;
-        if constexpr (ROWS &&
-                      BK == 16) {  // 32 bytes of each row by eight lanes that store to different banks
+        // Where a row has fewer than 128 bytes, eight lanes copy 32 of each of four rows whose banks differ.
+        if constexpr (ROWS && BK == 8) {
+            a_k = lane % 2 * 4, a_row = lane % 8 / 2 * 2 + lane / 8 % 2 + lane / 16 * 8 + warp * 16;
+            a_write = shared + 4 * (a_row * At::A_PITCH + a_k);
+        } else if constexpr (ROWS && BK == 16) {
             a_k = lane % 2 * 4 + lane / 16 * 8, a_row = lane % 8 / 2 * 2 + lane / 8 % 2 + warp * 8;
             a_write = shared + 4 * (a_row * At::A_PITCH + a_k);
         } else if constexpr (ROWS) {
-            static_assert(BK == 16 || BK == 32);
+            static_assert(BK == 32);
             a_k = t % (BK / 4) * 4, a_row = t / (BK / 4);
             a_write = shared + 4 * (a_row * At::A_PITCH + a_k);
         } else {  // a warp 8 steps of 4 rows
@@ -140,7 +144,7 @@ struct Loader {
                                                      a_k < steps && i < rows);
             from += down;
         }
-        if (B_ROWS <= BK || b_k < BK) {
+        if (ALL_COPY_B || b_k < B_ROWS) {
 #pragma unroll
             for (int i = 0; i < BK; i += B_ROWS) {
 #pragma unroll
@@ -350,24 +354,27 @@ __global__ void __launch_bounds__(S::THREADS, ALIGNED ? S::MIN_BLOCKS : std::max
 template <class... S>
 struct List {};
 using Large = Shape<128, 256, 8, 64, 64, 8, 16, 4, 1>;
-using Shapes = List<Shape<8, 128, 16, 8, 64, 4, 4, 4, 6>,          //  0
-                    Shape<16, 128, 16, 16, 32, 4, 4, 4, 5>,        //  1
-                    Shape<16, 256, 16, 16, 64, 4, 8, 4, 3>,        //  2
-                    Shape<32, 128, 16, 32, 32, 8, 4, 4, 4>,        //  3
-                    Shape<32, 256, 16, 32, 64, 8, 8, 4, 3>,        //  4
-                    Shape<64, 64, 16, 32, 32, 4, 8, 4, 4>,         //  5
-                    Shape<64, 128, 16, 32, 64, 8, 8, 4, 3>,        //  6
-                    Shape<128, 128, 8, 64, 64, 8, 16, 4, 2>,       //  7
-                    Large,                                         //  8
-                    Shape<128, 64, 16, 32, 64, 8, 8, 4, 3, true>,  //  9
-                    Shape<128, 32, 16, 32, 32, 8, 4, 4, 4>,        // 10
-                    Shape<128, 32, 32, 32, 32, 8, 4, 3, 3, true>,  // 11
-                    Shape<128, 16, 32, 32, 16, 4, 4, 3, 3, true>,  // 12
-                    Shape<256, 32, 16, 64, 32, 8, 8, 3, 3, true>,  // 13
-                    Shape<64, 64, 16, 32, 32, 4, 8, 4, 4, true>,   // 14
-                    Shape<64, 128, 16, 32, 64, 8, 8, 4, 3, true>,  // 15
-                    Shape<64, 32, 32, 16, 32, 4, 4, 3, 4, true>,   // 16
-                    Shape<32, 64, 32, 16, 32, 4, 4, 3, 4, true>>;  // 17
+using Shapes = List<Shape<8, 128, 16, 8, 64, 4, 4, 4, 6>,           //  0
+                    Shape<16, 128, 16, 16, 32, 4, 4, 4, 5>,         //  1
+                    Shape<16, 256, 16, 16, 64, 4, 8, 4, 3>,         //  2
+                    Shape<32, 128, 16, 32, 32, 8, 4, 4, 4>,         //  3
+                    Shape<32, 256, 16, 32, 64, 8, 8, 4, 3>,         //  4
+                    Shape<64, 64, 16, 32, 32, 4, 8, 4, 4>,          //  5
+                    Shape<64, 128, 16, 32, 64, 8, 8, 4, 3>,         //  6
+                    Shape<128, 128, 8, 64, 64, 8, 16, 4, 2>,        //  7
+                    Large,                                          //  8
+                    Shape<128, 64, 16, 32, 64, 8, 8, 4, 3, true>,   //  9
+                    Shape<128, 32, 16, 32, 32, 8, 4, 4, 4>,         // 10
+                    Shape<128, 32, 32, 32, 32, 8, 4, 3, 3, true>,   // 11
+                    Shape<128, 16, 32, 32, 16, 4, 4, 3, 3, true>,   // 12
+                    Shape<256, 32, 16, 64, 32, 8, 8, 3, 3, true>,   // 13
+                    Shape<64, 64, 16, 32, 32, 4, 8, 4, 4, true>,    // 14
+                    Shape<64, 128, 16, 32, 64, 8, 8, 4, 3, true>,   // 15
+                    Shape<64, 32, 32, 16, 32, 4, 4, 3, 4, true>,    // 16
+                    Shape<32, 64, 32, 16, 32, 4, 4, 3, 4, true>,    // 17
+                    Shape<512, 32, 8, 128, 32, 16, 8, 3, 2, true>,  // 18
+                    Shape<256, 64, 8, 64, 64, 8, 16, 4, 2, true>,   // 19
+                    Shape<256, 48, 8, 64, 48, 8, 12, 4, 2, true>>;  // 20
 
 template <class First, class... Rest, class F>
 auto with_shape(List<First, Rest...>, int index, const F& f) {
@@ -439,8 +446,8 @@ int most_slices(const gemm::Problem& p, int blocks) {
 // Time of a step of K of a C tile on an SM with several of them, in ns, by the shapes' order: 5, 6 and 8 as
 // 15a has it on an H200, the others by arithmetic (products by 128 a cycle and instruction share, and passes
 // through shared memory). To be fitted.
-constexpr double STEP_TIME[] = {10,   17.4, 29.5, 27.8, 45.9, 29,   45,   81.9, 160,
-                                45.3, 32.4, 26.6, 16.5, 47,   26.2, 45.3, 15.5, 15.5};
+constexpr double STEP_TIME[] = {10,   17.4, 29.5, 27.8, 45.9, 29,   45,   81.9, 160,  45.3, 32.4,
+                                26.6, 16.5, 47,   26.2, 45.3, 15.5, 15.5, 145,  81.9, 62};
 static_assert(static_cast<int>(std::size(STEP_TIME)) == count_of(Shapes()));
 constexpr double LAUNCH = 2000, FILL = 700;  // ns: of a launch; before the products of a wave of blocks begin
 constexpr double MEET = 2500;                // ns: until blocks know of each other, and have the first sums

@@ -21,7 +21,7 @@ extern const gemm::Lesson lesson;
 
 namespace {
 
-constexpr int SHAPES = 18, MOST_BLOCKS = 7;
+constexpr int SHAPES = 21, MOST_BLOCKS = 7;
 
 /// With GEMM_TRIAL as the configuration has it; 0 … SHAPES · (MOST_BLOCKS + 1) − 1.
 template <int I, class F>
