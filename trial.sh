@@ -61,6 +61,22 @@ fi
 python3 - "$out" <<'PYTHON'
 import json, pathlib, sys
 out = pathlib.Path(sys.argv[1])
+# As in kernel.cu: BM, BN, BK, STAGES, blocks an SM, ns of a step. `expected` is what its estimate says.
+SHAPES = [(8, 128, 16, 4, 6, 10), (16, 128, 16, 4, 5, 17.4), (16, 256, 16, 4, 3, 29.5), (32, 128, 16, 4, 4, 27.8),
+          (32, 256, 16, 4, 3, 45.9), (64, 64, 16, 4, 4, 29), (64, 128, 16, 4, 3, 45), (128, 128, 8, 4, 2, 81.9),
+          (128, 256, 8, 4, 1, 160), (128, 64, 16, 4, 3, 45.3), (128, 32, 16, 4, 4, 32.4), (128, 32, 32, 3, 3, 26.6),
+          (128, 16, 32, 3, 3, 16.5), (256, 32, 16, 3, 3, 47), (64, 64, 16, 4, 4, 26.2), (64, 128, 16, 4, 3, 45.3),
+          (64, 32, 32, 3, 4, 15.5), (32, 64, 32, 3, 4, 15.5), (512, 32, 8, 3, 2, 145), (256, 64, 8, 4, 2, 81.9),
+          (256, 48, 8, 4, 2, 62)]
+def up(a, b): return -(-a // b)
+def expected(m, n, k, shape, slices, sms=132):
+    bm, bn, bk, stages, resident, step = SHAPES[shape]
+    of_sm = up(up(m, bm) * up(n, bn) * slices, sms)
+    together = min(of_sm, resident)
+    products = of_sm * up(up(k, bk), slices) * bk * step * (1.18 if together == 1 else 1)
+    flight = together * (stages - 1) * bk * 4 * (min(m, bm) + min(n, bn))
+    dram = 4 * (m * k + k * n + m * n) / (4130 * min(1, flight / 71680))
+    return (2000 + 700 * up(of_sm, resident) + max(products, dram) + (2500 + 2 * m * n * slices / 1000) * (slices > 1)) / 1e3
 for file in (out / f"{c}.json" for c in ("rows", "columns", "small", "steps", "odd")):
     if not file.exists():
         continue
@@ -99,5 +115,6 @@ for file in (out / f"{c}.json" for c in ("rows", "columns", "small", "steps", "o
                 continue  # more blocks than there is use for: the same launch again
             seen.add((tile, slices, name[:7]))
             print(f"{head} {name} {tile} slices {slices} blocks {blocks} resident {resident} "
-                  f"ratio {r.get('ratio', 0):.3f} us {1e3 * r.get('ms_median', 0):.2f}")
+                  f"ratio {r.get('ratio', 0):.3f} us {1e3 * r.get('ms_median', 0):.2f}"
+                  + (f" expected {expected(m, n, k, int(name[5:7]), slices):.1f}" if name.startswith("15d_s") else ""))
 PYTHON
