@@ -9,15 +9,16 @@ from statistics import median
 from typing import NamedTuple, cast
 
 from runner.core.atlas import RecordedAtlas
+from runner.core.kernel_hash import kernel_hash
 from runner.core.reports import Results, Run
-from runner.core.results import UserError, key_of, lessons, load, recorded
+from runner.core.results import UserError, folder_of, key_of, lessons, load, recorded
 
 SIZE = 4096  # the square size at which steps are compared
 VARIANTS = "variants"  # their chart in plots/, and its table
 HOW_TO_MEASURE = "measure with ./gemm chart on a machine with an NVIDIA GPU"
 
-RESULTS = "plots/results/h200.json"  # the one source of published speeds
-# The same of another GPU, for the table that compares the two.
+RESULTS = "plots/results/h200.json"  # where published speeds come from
+# The same of another GPU: for the table that compares the two, and for lessons whose kernels are not those that RESULTS has.
 SECOND = "plots/results/h100-80gb-hbm3.json"
 
 # What is recorded beside RESULTS, on the same GPU.
@@ -31,9 +32,38 @@ OWN = "plots/results/own-kernel.json"  # what is found in the example of a kerne
 TIMELINE_CPU = "plots/results/cpu-timeline.json"  # what the CPU device does is the same everywhere
 
 
+def _stale(results: Results, root: Path) -> set[str]:
+    """The lessons whose kernels are no longer the ones that were measured. (A checkout without a kernel has no other one.)"""
+    kernels = {name: root / folder_of(name, root) / "kernel.cu" for name in lessons(root)}
+    measured = {(run["lesson"], run.get("kernel_hash")) for run in results["runs"]}
+    there = [(name, digest) for name, digest in measured if name in kernels and kernels[name].exists()]
+    return {name for name, digest in there if digest != kernel_hash(kernels[name])}
+
+
+def _without(results: Results, left_out: set[str]) -> Results:
+    described = {name: value for name, value in results.get("lessons", {}).items() if name not in left_out}
+    return {**results, "lessons": described, "runs": [run for run in results["runs"] if run["lesson"] not in left_out]}
+
+
 def second(root: Path) -> Results | None:
-    """What `./gemm chart --record` wrote on another GPU, or None. Throws UserError."""
-    return load(root / SECOND) if (root / SECOND).exists() else None
+    """What `./gemm chart --record` wrote on another GPU, of today's kernels, or None. Throws UserError."""
+    if not (root / SECOND).exists():
+        return None
+    found = load(root / SECOND)
+    return _without(found, _stale(found, root))
+
+
+def published(root: Path) -> Results:
+    """What RESULTS has, but for lessons that have changed since and that the second GPU has measured again. Throws UserError."""
+    results, other = load(root / RESULTS), second(root)
+    again = {run["lesson"] for run in other["runs"]} if other else set()
+    return _without(results, again & _stale(results, root)) if again else results
+
+
+def holding(lesson: str, results: Results, other: Results | None) -> Results:
+    """The results that a lesson's own tables and figures come from: the first where it is in both or in neither."""
+    found = other is not None and lesson in other.get("lessons", {}) and lesson not in results.get("lessons", {})
+    return other if other is not None and found else results
 
 
 def profile(root: Path) -> dict | None:

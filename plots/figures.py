@@ -21,7 +21,7 @@ from pathlib import Path
 
 from plots import data, prose
 from plots.publish import RESULTS
-from runner.core.results import is_charted, key_of, lessons, load
+from runner.core.results import is_charted, key_of, lessons
 
 # Figures that others published, and where; a text may state them as they are.
 PUBLISHED = {
@@ -94,7 +94,7 @@ class _Recorded:
     """What is recorded of all lessons."""
 
     def __init__(self, root: Path) -> None:
-        self.order, self.results = lessons(root), load(root / RESULTS)
+        self.order, self.results = lessons(root), data.published(root)
         self.second = data.second(root) or self.results
         ceilings = (data.ceilings(root) or {"figures": {}})["figures"].values()
         self.peaks = [figure["value"] for figure in ceilings if figure["unit"] == "TFLOP/s"]
@@ -118,20 +118,22 @@ class _Recorded:
             return {name} | ({own} if _OWN.search(sentence, at, place) or _AGAINST.search(sentence, 0, at) else set())
         return {own, *(name for _, name in self.named(sentence)[:1])}
 
-    def of(self, chosen: Iterable[str], sentence: str, key: str) -> list[list[float]]:
-        """A figure of lessons, a list for each size that the sentence names (4096³ where it names none)."""
+    def of(self, chosen: Iterable[str], sentence: str, key: str, own: str) -> list[list[float]]:
+        """A figure of lessons on the page of `own`, a list for each size that the sentence names (4096³ where it names none)."""
         sizes = [(m[1] or m[4], m[2] or m[1] or m[4], m[3] or m[1] or m[4]) for m in _SIZE.finditer(sentence)]
         wanted, names = [tuple(map(int, size)) for size in sizes] or [(data.SIZE,) * 3], set(chosen)
-        runs = (self.second if "H100" in sentence else self.results)["runs"]
-        timed: list[Mapping] = [run for run in runs if "ratio" in run and run["lesson"] in names]
-        charted = [(found, run[key]) for run in timed if is_charted(self.results, found := key_of(run)) and found.batch == 1]
+        source = self.second if "H100" in sentence else data.holding(own, self.results, self.second)  # of one GPU
+        timed: list[Mapping] = [run for run in source["runs"] if "ratio" in run and run["lesson"] in names]
+        charted = [(found, run[key]) for run in timed if is_charted(source, found := key_of(run)) and found.batch == 1]
         return [[value for found, value in charted if found[2:5] == size] for size in wanted]
 
 
 def _ratios(recorded: _Recorded, shown: _Shown, lesson: str, text: str) -> Iterator[tuple[int, str]]:
     """What is wrong with a sentence's ratios to cuBLAS, and where."""
     for match in (match for match in _RATIO.finditer(text) if not _NEVER.search(text, 0, match.start())):
-        known = [value for size in recorded.of(recorded.meant(text, match.start(), lesson), text, "ratio") for value in size]
+        known = [
+            value for size in recorded.of(recorded.meant(text, match.start(), lesson), text, "ratio", lesson) for value in size
+        ]
         known += shown.ratios if _VARIANT.search(text) else []
         scale, unit = (100, "%") if "%" in match[0] else (1, "of cuBLAS")
         for number in (number for number in re.findall(_N, match[0]) if scale > 1 or "." in number):
@@ -140,9 +142,12 @@ def _ratios(recorded: _Recorded, shown: _Shown, lesson: str, text: str) -> Itera
 
 def _speeds(recorded: _Recorded, shown: _Shown, lesson: str, text: str, may_be_bound: bool) -> Iterator[tuple[int, str]]:
     """The same of its quotients, rates, times and other measured quantities."""
-    beside = {*data.beside(recorded.results, recorded.order, lesson), *(name for _, name in recorded.named(text))}
-    groups = [*shown.groups, *recorded.of(beside, text, "ms_median")]
-    own = (recorded.of([lesson], text, key) for key in ("ms_median", "baseline_ms_median"))
+    beside = {
+        *data.beside(data.holding(lesson, recorded.results, recorded.second), recorded.order, lesson),
+        *(name for _, name in recorded.named(text)),
+    }
+    groups = [*shown.groups, *recorded.of(beside, text, "ms_median", lesson)]
+    own = (recorded.of([lesson], text, key, lesson) for key in ("ms_median", "baseline_ms_median"))
     groups += [times + cublas for times, cublas in zip(*own, strict=True)]
     quotients = [a / b for group in groups for a, b in permutations(group, 2) if a > b]
     known = {"times": quotients, "cycles": recorded.cycles, "TFLOP/s": [*shown.rates, *recorded.peaks]}

@@ -10,7 +10,7 @@ from plots.data import RESULTS
 from runner.core.atlas import VARIANTS
 from runner.core.descriptors import Descriptor
 from runner.core.process import say
-from runner.core.results import ROOT, lessons, load
+from runner.core.results import ROOT, lessons
 
 
 def update(root: Path = ROOT) -> list[Path]:
@@ -19,7 +19,7 @@ def update(root: Path = ROOT) -> list[Path]:
     as it is: what was recorded just now is in all the others. Throws UserError."""
     if not (root / RESULTS).exists():
         return []
-    results, profile, ceilings = load(root / RESULTS), data.profile(root), data.ceilings(root)
+    results, profile, ceilings = data.published(root), data.profile(root), data.ceilings(root)
     written: list[Path] = []
     if profile and ceilings:
         try:
@@ -42,7 +42,7 @@ def publish(root: Path, described: Mapping[str, Descriptor]) -> list[Path]:
         written += own_kernel.draw(example, root, root / "plots" / own_kernel.NAME)
     written += tables.update(root, "timeline", "outline", "counts")
     if (root / RESULTS).exists():
-        results, order = load(root / RESULTS), lessons(root)
+        results, order = data.published(root), lessons(root)
         for ladder in data.ladders(results, order):
             if data.timed(results, ladder.variant):
                 written += progression.draw(results, root / "plots" / ladder.progression, ladder.lessons, ladder.variant)

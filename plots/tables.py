@@ -6,7 +6,8 @@
 
 Tables: `progression` (every FP32 lesson at 4096³), `step:02_coalesced` (a lesson, the one before it and cuBLAS at 4096³),
 `step_full:02_coalesced` (the same with spread, clock rate and power, for EVIDENCE.md; a lesson without one has these columns
-in `step`), `step:14b_mma:09f_persistent` (a lesson beside that one instead of the one before it), `sweep` (every FP32 lesson's
+in `step`), `step:14b_mma:09f_persistent` (a lesson beside that one instead of the one before it), `sizes:15b_stream_k:14a_fma`
+(the times of two lessons at every square size), `sweep` (every FP32 lesson's
 ratio at every square size, sizes side by side); `tensorcore` and `tensorcore_sweep` are the same of BF16; `variants` (the
 lessons that were timed with several variants at 4096³, below their chart); `roofline` (every FP32 lesson's intensities and the
 ceiling that is nearest); `gpus` (every lesson at 4096³ on the two GPUs of which results are recorded). Lessons are rows.
@@ -38,7 +39,7 @@ from runner.core import lanes
 from runner.core.atlas import RecordedAtlas
 from runner.core.figures import grouped, rate
 from runner.core.reports import Results, Run
-from runner.core.results import ROOT, UserError, folder_of, key_of, lessons, load, write_atomically
+from runner.core.results import ROOT, UserError, folder_of, key_of, lessons, write_atomically
 
 _KINDS = "table|counts|profile|stalls|tuned|shapes|energy|timeline|outline|atlas"
 MARKER = re.compile(rf"^\s*<!--\s*(?:(?P<open>{_KINDS}):(?P<name>\S|\S.*?\S)|/(?P<close>{_KINDS}))\s*-->\s*$")
@@ -135,6 +136,34 @@ def _step(results: Results, order: Sequence[str], lesson: str, other: str, full:
     return [*_table(header, rows), "", _caption(results, [runs[lesson]], what, variant=variant)]
 
 
+def _sizes(results: Results, lesson: str, other: str) -> list[str]:
+    """A lesson beside another one at every square size: times, and how they compare."""
+    described = results.get("lessons", {}).get(lesson)
+    if described is None:
+        return [f"*{lesson} is not recorded yet; `./gemm chart --record` records it.*"]
+    variant, rows = described["variants"][0]["text"], []
+    for size in data.square_sizes(results, variant):
+        runs = data.square(results, size, variant)
+        if lesson in runs and other in runs:
+            times = [runs[name]["ms_median"] for name in (other, lesson)]
+            rows.append(
+                [
+                    str(size),
+                    *(_milliseconds(time) for time in times),
+                    f"{times[1] / times[0]:.2f}",
+                    data.ratio(runs[lesson]["ratio"]),
+                ]
+            )
+    if not rows:
+        return [f"*{lesson} and {other} are not recorded together; `./gemm chart --record` records them.*"]
+    header = ["M = N = K", f"{other}, ms", f"{lesson}, ms", "of its time", "ratio to cuBLAS"]
+    return [
+        *_table(header, rows),
+        "",
+        f"{', '.join([data.label(variant), *data.provenance(results)])}. Reproduce with `./gemm chart`.",
+    ]
+
+
 def _sweep(results: Results, order: Sequence[str], variant: str) -> list[str]:
     by_size = {size: data.square(results, size, variant) for size in data.square_sizes(results, variant)}
     names = [name for name in order if any(name in runs for runs in by_size.values())]
@@ -217,13 +246,14 @@ def _roofline(results: Results, order: Sequence[str], profile: Mapping | None, c
 def _gpus(results: Results, order: Sequence[str], second: Results | None) -> list[str]:
     if second is None:
         raise UserError(f"There is no {data.SECOND} to compare with; ./gemm chart --record writes it on that GPU.")
-    # A kernel that is another one by now is not compared: its rows wait for the second GPU to measure it again.
-    measured = {(run["lesson"], run.get("kernel_hash")) for run in results["runs"]}
-    same: Results = {**second, "runs": [run for run in second["runs"] if (run["lesson"], run.get("kernel_hash")) in measured]}
-    both = (results, same)
+    # A kernel that is another one by now is not compared.
+    kernels = {run["lesson"]: run.get("kernel_hash") for run in results["runs"]}
+    same = [run for run in second["runs"] if kernels.get(run["lesson"], run.get("kernel_hash")) == run.get("kernel_hash")]
+    both: tuple[Results, Results] = (results, {**second, "runs": same})
+    described: Results = {**results, "lessons": {**second.get("lessons", {}), **results.get("lessons", {})}}
     rows: list[list[str]] = []
     of_variant: dict[str, list[str]] = {}
-    for ladder in data.ladders(results, order):
+    for ladder in data.ladders(described, order):
         of_variant.setdefault(ladder.variant, []).extend(ladder.lessons)
     for variant, names in of_variant.items():
         found = [data.square(of, data.SIZE, variant) for of in both]
@@ -257,7 +287,7 @@ def render(
     second: Results | None = None,
 ) -> str:
     """The Markdown of table `name`, lessons in `order` (the course's by default), without markers, ending in a newline.
-    `profile` and `ceilings` (plots/data.py) are for `roofline`, `second` for `gpus`.
+    `profile` and `ceilings` (plots/data.py) are for `roofline`, `second` for `gpus` and for steps that `results` lack.
 
     Throws UserError for an unknown name or results that lack what the table shows.
     """
@@ -277,7 +307,9 @@ def render(
     elif name == "gpus":
         lines = _gpus(results, order, second)
     elif kind in ("step", "step_full") and {lesson, other or lesson} <= {*order}:
-        lines = _step(results, order, lesson, other, full=kind == "step_full")
+        lines = _step(data.holding(lesson, results, second), order, lesson, other, full=kind == "step_full")
+    elif kind == "sizes" and {lesson, other} <= {*order}:
+        lines = _sizes(data.holding(lesson, results, second), lesson, other)
     else:
         known = ", ".join([*progressions, *sweeps, data.VARIANTS, "roofline", "gpus"])
         raise UserError(f"There is no table {name!r}; there are {known} and step:<lesson>, such as step:{order[0]}.")
@@ -720,7 +752,7 @@ def blocks(path: Path, kind: str = "table") -> list[tuple[str, int, int]]:
 def _of_results(root: Path) -> Render | None:
     if not (root / data.RESULTS).exists():
         return None
-    results, order = load(root / data.RESULTS), lessons(root)
+    results, order = data.published(root), lessons(root)
     others = data.profile(root), data.ceilings(root), data.second(root)
     return lambda name: render(name, results, order, *others)
 
@@ -735,7 +767,7 @@ def _of_profile(render: Callable[[str, Mapping, Sequence[str]], str]) -> Callabl
         profile = data.profile(root)
         if profile is None or not (root / data.RESULTS).exists():
             return None
-        results, order = load(root / data.RESULTS), lessons(root)
+        results, order = data.published(root), lessons(root)
         return lambda name: render(name, profile, data.beside(results, order, excerpt.lesson_of(name)))
 
     return made

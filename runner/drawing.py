@@ -11,7 +11,7 @@ from runner.core.atlas import RecordedAtlas
 from runner.core.lanes import Timeline
 from runner.core.process import say
 from runner.core.reports import Results
-from runner.core.results import PUBLISHED, ROOT, folder_of, key_of, lessons, load
+from runner.core.results import PUBLISHED, ROOT, folder_of, key_of, lessons
 from runner.inspect.trace_types import Box, Descriptor, Line, Trace
 
 
@@ -47,12 +47,12 @@ def _of_gpu(results: Results, target: Path) -> list[Path]:
 
 def _of_cpu(results: Results, folder: Path) -> list[Path]:
     """The chart of this machine's verification, and the recorded charts, drawn again."""
-    from plots import verification
+    from plots import data, verification
 
     files = list(verification.draw(results, folder / "verification")) if results["runs"] else []
     recorded = ROOT / "plots" / "results" / f"{PUBLISHED}.json"
     if recorded.exists():
-        published = load(recorded)
+        published = data.published(ROOT)
         files += _of_gpu(published, folder)
         say(
             f"The progression and sweep charts show recorded results: {published['device']['name']}, "

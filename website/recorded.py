@@ -9,7 +9,7 @@ from typing import TypedDict
 
 from plots import data
 from runner.core.reports import Resources, Results
-from runner.core.results import PUBLISHED, UserError, is_charted, key_of, lessons, load
+from runner.core.results import PUBLISHED, UserError, is_charted, key_of, lessons
 
 
 class Timed(TypedDict):
@@ -125,7 +125,7 @@ def recorded(root: Path, lesson: str) -> Recorded | None:
     path = root / "plots" / "results" / f"{PUBLISHED}.json"
     if not path.exists():
         return None
-    results = load(path)
+    results = data.holding(lesson, data.published(root), data.second(root))
     order = lessons(root)
     runs = _runs(results, data.beside(results, order, lesson))
     if not any(run["lesson"] == lesson for run in runs):

@@ -2,9 +2,9 @@
 // workspace, and the one that finishes last adds them, in the order of the slices, and writes C.
 //
 // Changed since 14a: the scheduler, which hands out slices; Reduction, between mainloop and epilogue;
-// prepare() works out how many slices pay off. Where one does, the kernel does what 14a's does. Should help
-// where the C tiles are too few to keep all SMs busy, or leave most of them idle in the last wave. A slice
-// costs about as much as 32 steps of K.
+// prepare() works out how many slices pay off, and which of three sizes of C tiles. Where one slice does,
+// the kernel does what 14a's does. Should help where C tiles are too few to keep all SMs busy, or leave most
+// of them idle in the last wave. A slice costs about as much as 32 steps of K.
 
 #include <algorithm>
 #include <atomic>
@@ -44,7 +44,7 @@ constexpr int MOST_SLICES = 16;  // of a C tile; below 256: see arrive()
 static_assert(MOST_SLICES < 256);
 // What it costs to write a C tile's sums to the workspace, and as much to read them, in steps of K. An SM
 // adds 128 products a cycle, and its share of L2 is about 42 bytes, of DRAM 16: a sum's 4 bytes take as long
-// as 12 steps, or 32. Most workspaces fit into L2.
+// as 12 steps, or 32. Most workspaces fit into L2: a bit more than 12.
 constexpr int PASS_STEPS = 16;
 
 /// The workspace: where the slices of a C tile leave their sums and are counted.
@@ -329,8 +329,8 @@ const gemm::Reach reaching[] = {
      .M = 125,
      .N = 252,
      .K = 889,
-     .multiprocessors = 3},
-    {.path = "slices of large C tiles, float by float", .M = 125, .N = 251, .K = 889, .multiprocessors = 3}};
+     .multiprocessors = 2},
+    {.path = "slices of large C tiles, float by float", .M = 125, .N = 251, .K = 889, .multiprocessors = 2}};
 
 extern const gemm::Lesson lesson{.name = "15a_split_k",
                                  .part = 3,

@@ -3,7 +3,7 @@
 from runner.learn.exercise import Exercise, Gap, Hunt
 from runner.learn.quiz import Question, Quiz, ceil_div, grouped
 
-_PASS_STEPS = 32
+_PASS_STEPS = 16
 
 EXERCISE = Exercise(
     task="several blocks have parts of the same C tile. Those without its last k-tile leave their sums in the workspace and "

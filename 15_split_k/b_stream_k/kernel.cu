@@ -2,8 +2,8 @@
 // several blocks have a part of, one adds up what the others leave in a workspace, and writes C.
 //
 // Changed since 14a: the scheduler, which hands out shares of k-tiles and then whole C tiles; FixUp, between
-// mainloop and epilogue; prepare() estimates whether shares pay off, and for which C tiles. Where they do
-// not, the kernel does what 14a's does. Should help where the last wave of C tiles leaves SMs without work.
+// mainloop and epilogue; prepare() estimates whether shares pay off, for which C tiles, and of which of three
+// sizes. Where they do not, the kernel does what 14a's does. Should help where the last wave idles most SMs.
 
 #include <algorithm>
 #include <atomic>
@@ -337,7 +337,7 @@ const gemm::Offer variants[] = {
 const gemm::Reach reaching[] = {
     {.path = "shares of small C tiles, four floats at once",
      .M = 60,
-     .N = 200,
+     .N = 132,
      .K = 540,
      .multiprocessors = 48,
      .again = true},
@@ -347,6 +347,8 @@ const gemm::Reach reaching[] = {
      .K = 553,
      .multiprocessors = 48,
      .again = true},
+    {.path = "medium C tiles, four floats at once", .M = 60, .N = 200, .K = 100, .multiprocessors = 2},
+    {.path = "medium C tiles, float by float", .M = 61, .N = 201, .K = 100, .multiprocessors = 2},
     {.path = "shares of medium C tiles, four floats at once",
      .M = 60,
      .N = 200,

@@ -62,13 +62,15 @@ HUNT = Hunt(
 def slices_that_keep_sms_busy(q: Quiz) -> Question:
     sms, cols = q.choose((108, 132, 144)), 1024 * q.whole(2, 6)
     tiles = cols // _WIDE
-    answer = sms // tiles
+    room = sms // tiles
+    answer = min(room, _MOST_SLICES)
     return Question(
         f"A has 16 rows, and C {cols} columns, in C tiles of {_WIDE} columns. The GPU has {sms} SMs. How many slices may each C "
-        "tile have so that no SM has two blocks?",
+        "tile have at most, if no SM is to have two blocks?",
         answer,
         "",
-        f"{cols} / {_WIDE} = {tiles} C tiles, and {sms} / {tiles}, rounded down, is {answer}.",
+        f"{cols} / {_WIDE} = {tiles} C tiles, and {sms} / {tiles}, rounded down, is {room}."
+        + (f" But a cluster has {_MOST_SLICES} blocks at most." if room > answer else ""),
     )
 
 
@@ -84,6 +86,20 @@ def slices_that_keep_dram_busy(q: Quiz) -> Question:
         "",
         f"{sms}·{_IN_FLIGHT} = {grouped(enough)} KiB are enough, one slice of all C tiles has {grouped(tiles * stages)}, so it "
         f"takes {wanted}. There is room for {room}, and a cluster has {_MOST_SLICES} blocks at most: {answer}.",
+    )
+
+
+def stages_that_fit(q: Quiz) -> Question:
+    rows, room = 8 * q.whole(1, 12), 112
+    stage = 128 * (rows + _WIDE)
+    answer = room * 1024 // stage
+    return Question(
+        f"A C tile has {rows} rows and {_WIDE} columns, and a k-tile 64 steps of K, in BF16. With two blocks on an SM, each has "
+        f"{room} KiB for its stages. How many stages fit?",
+        answer,
+        "",
+        f"A stage has {rows}·64·2 bytes of A and 64·{_WIDE}·2 of B, {grouped(stage)} in all. {grouped(room * 1024)} / "
+        f"{grouped(stage)}, rounded down, is {answer}.",
     )
 
 
@@ -112,4 +128,4 @@ def bytes_read_from_others(q: Quiz) -> Question:
     )
 
 
-QUIZ = (slices_that_keep_sms_busy, slices_that_keep_dram_busy, time_of_b, bytes_read_from_others)
+QUIZ = (slices_that_keep_sms_busy, slices_that_keep_dram_busy, stages_that_fit, time_of_b, bytes_read_from_others)

@@ -63,7 +63,7 @@ struct ClusterSum {
     }
 
   private:
-    /// The pitch has a warp's 32 elements in 32 banks: 4 pairs of rows, 8 columns.
+    /// By the pitch a warp's 32 elements are in 32 banks: 4 rows, two apart, of 8 columns.
     __device__ __forceinline__ void leave(const Sums& sums) const {
         const unsigned t = threadIdx.x % S::WARPGROUP, first = threadIdx.x / S::WARPGROUP * S::WGMMA_M;
 #pragma unroll
@@ -81,7 +81,7 @@ struct ClusterSum {
         const int x = threadIdx.x % 32 * EACH, step = work.slices * WARPS,
                   first = static_cast<int>(threadIdx.x / 32) * work.slices + work.slice;
         for (int y = first; y < rows; y += AT_ONCE * step) {
-            // Zeros of slices that there are not.
+            // Zeros where there is no such slice.
             float4 parts[AT_ONCE][MOST_SLICES] = {};
             // gap: read
 #pragma unroll
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     ClusterSum<T, S>{arguments, output, reinterpret_cast<float*>(shared)}.store(sums, work);
 }
 
-// The same of 14c, for more rows. boxes: map_c is C's.
+// 14c's kernel, for more rows. boxes: map_c is C's.
 template <class T, class S, bool DIRECT>
 __global__ void __launch_bounds__(S::THREADS, 1)
     hgemm_persistent(gemm::Arguments<T> arguments, gemm::WorkSize size, gemm::LinearCombination output,
@@ -185,8 +185,8 @@ int slices_for(const gemm::Problem& p) {
     return static_cast<int>(std::max<std::int64_t>(1, slices));
 }
 
-/// Whether the blocks are hgemm_split_k's. With one slice each, 14c's are as good, unless C is as low as
-/// this.
+/// Whether the blocks are hgemm_split_k's. With one slice each, 14c's are as good, unless C has at most 16
+/// rows.
 bool has_few_rows(const gemm::Problem& p) {
     const auto slices = [&](auto policy) { return slices_for<decltype(policy)>(p); };
     return p.M <= Lowest::BM || (p.M <= Tallest::BM && Policies::with(policy_for(p), slices) > 1);

@@ -32,7 +32,8 @@ _STAND_INS = {
 _ROUNDS = 40  # of headers and functions that are left out
 # Of common/ptx and the toolkit's version 13: what sources ask the compiler for.
 _DEFINED = ("-D__CUDACC_VER_MAJOR__=13", "-D__CUDACC_VER_MINOR__=0")
-_BOUNDS = ("-fsanitize=bounds", "-fsanitize=object-size")  # of arrays whose length the compiler knows
+# Of arrays whose length the compiler knows: through a pointer, too, where the function that has it is inlined.
+_BOUNDS = ("-fsanitize=bounds", "-fsanitize=object-size", "-finline-functions", "-finline-small-functions")
 _LENIENT = ("-w", "-Wno-narrowing", "-fpermissive")  # as nvcc is
 
 

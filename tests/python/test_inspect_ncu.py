@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from approvals import Approve, cells, refusals
@@ -267,18 +268,31 @@ RECORDED = ROOT / "plots/results/h200-counters.json"
 
 # The one count of the recorded comparison that is not the GPU's: a warp's copies of 16 bytes whose upper half is filled with
 # zeros. It is not explained yet; the copies of 08a's other shapes agree.
-DIFFERS = [("08a_ring", (256, 64, 32), "shared store wavefronts", 1536, 1648)]
+DIFFERS = {
+    RECORDED: [("08a_ring", (256, 64, 32), "shared store wavefronts", 1536, 1648)],
+    # One of the two atomic operations of each of 15a's blocks is none of the stores that ncu counts: of 16 blocks, and of 40.
+    # How often 15b's blocks look at a flag that is not raised yet is a matter of time.
+    RECORDED.with_name("h100-80gb-hbm3-counters.json"): [
+        ("15a_split_k", (128, 128, 128), "global store requests", 1172, 1156),
+        ("15a_split_k", (128, 128, 128), "global store sectors", 6164, 6148),
+        ("15a_split_k", (257, 63, 300), "global store requests", 3133, 3093),
+        ("15a_split_k", (257, 63, 300), "global store sectors", 20429, 20389),
+        ("15b_stream_k", (128, 128, 128), "global load requests", 1796, 1805),
+        ("15b_stream_k", (128, 128, 128), "global load sectors", 10244, 10252),
+    ],
+}
 
 
-def test_the_recorded_comparison_is_whole_and_agrees() -> None:
-    runs = json.loads(RECORDED.read_text(encoding="utf-8"))["runs"]
+@pytest.mark.parametrize("file", DIFFERS, ids=lambda file: file.stem)
+def test_the_recorded_comparison_is_whole_and_agrees(file: Path) -> None:
+    runs = json.loads(file.read_text(encoding="utf-8"))["runs"]
     # A lesson that has another name by now was recorded with an older kernel.
     recorded = [name for name in dict.fromkeys(run["lesson"] for run in runs) if name in lessons()]
     assert recorded == [name for name in lessons() if name in recorded]  # of the others: ./gemm doctor
     for name in recorded:
         assert len({(run["m"], run["n"], run["k"]) for run in runs if run["lesson"] == name}) >= 5, name
     rows = [row for run in runs for row in run["rows"]]
-    assert {row["verdict"] for row in rows if row["quantity"].startswith("global")} == {"equal"}
+    assert {row["verdict"] for row in rows if row["quantity"].startswith("global")} <= {"equal", "differs"}
     assert {row["verdict"] for row in rows} <= {"equal", "fused", "unseen", "differs"}
     assert all(row["note"] for row in rows if row["verdict"] in ("fused", "unseen"))
     assert [
@@ -286,4 +300,4 @@ def test_the_recorded_comparison_is_whole_and_agrees() -> None:
         for run in runs
         for row in run["rows"]
         if row["verdict"] == "differs"
-    ] == DIFFERS
+    ] == DIFFERS[file]

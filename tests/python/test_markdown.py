@@ -82,7 +82,10 @@ def stale(folder: str, file: str = RESULTS) -> str:
 
 
 def hash_problems(root: Path) -> list[str]:
-    measured = {(RESULTS, run["lesson"], run.get("kernel_hash")) for run in load(root / RESULTS)["runs"]}
+    """Of RESULTS those that no results of another GPU make good."""
+    elsewhere = {run["lesson"] for run in (data.second(root) or {"runs": []})["runs"]}
+    timed = {(run["lesson"], run.get("kernel_hash")) for run in load(root / RESULTS)["runs"]}
+    measured = {(RESULTS, lesson, digest) for lesson, digest in timed if lesson not in elsewhere}
     beside: list[tuple[str, Mapping | None]] = [(data.ATLAS.format(variant), data.atlas(root, variant)) for variant in VARIANTS]
     beside += [(TUNED, data.tuned(root)), (data.PROFILE, data.profile(root)), (data.ENERGY, data.energy(root))]
     for file, recorded in beside:
@@ -96,7 +99,7 @@ def hash_problems(root: Path) -> list[str]:
 
 def chart_problems(root: Path, scratch: Path) -> list[str]:
     """Labels, not bytes: another matplotlib places the same labels with other paths."""
-    recorded, problems = load(root / RESULTS), []
+    recorded, problems = data.published(root), []
     found = data.ladders(recorded, lessons(root))
     drawn = [(x, name, draw) for x in found for name, draw in ((x.progression, progression.draw), (x.sweep, sweep.draw))]
     known = {name for _, name, _ in drawn} | {"roofline", ladders.NAME, own_kernel.NAME}
@@ -211,7 +214,7 @@ def figure_problems(root: Path) -> list[str]:
     Generated tables are compared as a whole, and what a section named Predict says is arithmetic: both are left out. Lessons'
     pages round: plots/figures.py reads them.
     """
-    runs = [run for run in load(root / RESULTS)["runs"] if "ms_median" in run] if (root / RESULTS).exists() else []
+    runs = [run for run in data.published(root)["runs"] if "ms_median" in run] if (root / RESULTS).exists() else []
     tried = (data.tuned(root) or {"lessons": {}})["lessons"].values()
     runs_of_variants = [run for found in tried for row in found["rows"] for run in row["runs"] if "ratio" in run]
     rates = [run["tflops"] for run in [*runs, *runs_of_variants]]
@@ -243,7 +246,8 @@ def figure_problems(root: Path) -> list[str]:
 
 def quotient_problems(root: Path) -> list[str]:
     """The times and rates that lessons' texts divide are what is recorded; plots/figures.py reads their sentences."""
-    runs = [run for run in load(root / RESULTS)["runs"] if "ratio" in run and run["m"] == run["n"] == run["k"] == 4096]
+    held = [data.published(root), data.second(root) or {"runs": []}]
+    runs = [run for of in held for run in of["runs"] if "ratio" in run and run["m"] == run["n"] == run["k"] == 4096]
     recorded = [run[key] for run in runs for key in ("ms_median", "tflops")] + [66.9]  # the peak is in PUBLISHED
     problems = []
     for path in dict.fromkeys(page for _, page in prose.pages(root)):
@@ -464,6 +468,29 @@ def test_changed_variants_profiles_and_kernels_are_found(root: Path) -> None:
         "profile 02_coalesced", "tuned 03_smem",
     ]  # fmt: skip
     assert hash_problems(root) == [stale("03_smem", file) for file in (TUNED, data.PROFILE, RESULTS)]
+
+
+def test_a_changed_kernel_has_what_another_gpu_measured_since(root: Path) -> None:
+    name, kernel, page = TWELVE[2], root / TWELVE[2] / "kernel.cu", root / TWELVE[2] / "README.md"
+    page.write_text(f"# 03\n<!-- table:step:{name} -->\n<!-- /table -->\n", encoding="utf-8")
+    change(kernel, "a = 1", "a = 3")
+    assert hash_problems(root) == [stale("03_smem", RESULTS)]
+    results = load(root / RESULTS)
+    again = json.loads(json.dumps({**results, "device": {**results["device"], "name": "NVIDIA H100"}}))
+    (root / data.SECOND).write_text(json.dumps(again), encoding="utf-8")
+    assert hash_problems(root) == [stale("03_smem", RESULTS)]  # the other GPU measured the old kernel, too
+    for run in again["runs"]:
+        run["kernel_hash"] = kernel_hash(kernel) if run["lesson"] == name else run["kernel_hash"]
+    (root / data.SECOND).write_text(json.dumps(again), encoding="utf-8")
+    assert hash_problems(root) == []
+    of_both = (
+        {run["lesson"] for run in data.published(root)["runs"]},
+        {run["lesson"] for run in (data.second(root) or {})["runs"]},
+    )
+    assert (of_both[1] - of_both[0], of_both[0] - of_both[1]) == ({name}, set())
+    tables.update(root, "table")
+    assert f"| **{name}** |" in page.read_text(encoding="utf-8") and "NVIDIA H100" in page.read_text(encoding="utf-8")
+    assert f"| {name} |" not in (root / "README.md").read_text(encoding="utf-8")
 
 
 def test_tables_without_results_are_found(root: Path) -> None:

@@ -64,6 +64,7 @@ def test_a_new_lesson_is_in_every_list(tmp_path: Path) -> None:
     changed = tables.update(root, "table")
     assert {root / "plots" / "README.md", root / NEW / "README.md"} <= set(changed)
     assert f"| **{NEW}** |" in (root / NEW / "README.md").read_text(encoding="utf-8")
+    results = data.published(root)
     fp32 = data.ladders(results, lessons(root))[0]
     for table in (fp32.progression, fp32.sweep):
         text = tables.render(table, results, lessons(root))

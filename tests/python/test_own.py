@@ -92,6 +92,26 @@ def test_a_launcher_of_a_repository_is_taken_with_what_is_around_it(options: lis
     assert ("tools.cu" in done.stdout) and "Right at" in done.stdout
 
 
+def test_shared_arrays_of_an_extern_c_kernel_are_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    text = """extern "C" __global__ void rows(int N, int K, const float* A, const float* B, float* C) {
+    __shared__ float As[32];
+    float sum = 0.0f;
+    for (int k = 0; k < K; k += 32) {
+        As[threadIdx.x] = A[blockIdx.x * K + k + threadIdx.x];
+        __syncthreads();
+        for (int i = 0; i < 32; ++i) sum += As[i] * B[(k + i) * N + threadIdx.x];
+        __syncthreads();
+    }
+    C[blockIdx.x * N + threadIdx.x] = sum;
+}
+"""
+    file.write_text(text, encoding="utf-8")
+    found, status = traced(file, "--call=rows<<<M,N>>>", "--sizes=2x32x64")
+    assert (found["error"], found["findings"], found["verdict"]["passed"], status) == (None, [], True, 0)
+    assert {line["array"] for line in found["lines"]} == {"A", "B", "C", "As"}
+
+
 def test_a_kernel_that_reads_c_whatever_beta_is_runs_with_beta_one() -> None:
     done = inspect(REPOSITORY / "src" / "launchers.cu", "--call=blended<<<M,N>>>", "--sizes=4x32x16")
     assert done.returncode == 0, done.stdout + done.stderr

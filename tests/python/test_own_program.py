@@ -10,7 +10,7 @@ import pytest
 from conftest import PATIENCE, REPOSITORY, alone, put, toolchain, whole_families
 
 from plots import data
-from runner.core.results import ROOT, lessons, load
+from runner.core.results import ROOT, lessons
 
 HEAD = "cmake_minimum_required(VERSION 3.24)\nproject(own LANGUAGES CXX)\n"
 FOUND = "find_package(gemm_course REQUIRED)\n"
@@ -66,7 +66,7 @@ def test_no_lesson_is_faster_than_what_is_installed() -> None:
     """On the GPU whose results are published, as recorded: the last lesson that says INSTALLED of those with the variant."""
     text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
     installed = [name for name in lessons() if re.search(rf"^gemm_lesson\({name}\b[^)]* INSTALLED\b", text, re.M)]
-    runs = [run for run in load(ROOT / data.RESULTS)["runs"] if run["m"] == run["n"] == run["k"] == 4096 and "tflops" in run]
+    runs = [run for run in data.published(ROOT)["runs"] if run["m"] == run["n"] == run["k"] == 4096 and "tflops" in run]
     for variant in ("fp32", "bf16"):
         speeds = {run["lesson"]: run["tflops"] for run in runs if run["variant"] == variant}
         taken = [name for name in installed if name in speeds][-1]

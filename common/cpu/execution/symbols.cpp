@@ -123,8 +123,10 @@ std::vector<std::string> prefixes(const void* kernel) {
     const std::size_t address = reinterpret_cast<std::size_t>(kernel) - load_bias();
     std::vector<std::string> all;
     for (const Symbol& f : symbols().functions) {
-        if (f.value == address && f.name.starts_with("_Z"))
-            all.push_back("_ZZ" + std::string(f.name.substr(2)) + "E");
+        if (f.value != address) continue;
+        const std::string name(f.name);  // as it is, where the kernel is extern "C"
+        const bool mangled = f.name.starts_with("_Z");
+        all.push_back("_ZZ" + (mangled ? name.substr(2) : std::to_string(name.size()) + name) + "E");
     }
     return all;
 }

@@ -33,7 +33,7 @@ struct Parts {
     static_assert(TileScheduler<Scheduler>);
 };
 
-/// What a kernel of that name does, whose blocks have S::THREADS threads, one block an SM. A and B as their
+/// What the kernel does that calls it: blocks of S::THREADS threads, one block an SM. A and B as their
 /// tensor maps say; C: see Arguments. size: C tiles of BM×BN, k-tiles of BK, at least one. boxes: map_c is
 /// C's. shared: S::SHARED bytes at a multiple of 1024: stages, then each consumer's boxes of results;
 /// `barriers` is in shared memory, too.
