@@ -51,10 +51,11 @@ using Shapes = List<Shape<8, 128, 16, 8, 64, 4, 4, 4, 6>,          // few rows
                     Shape<128, 128, 8, 64, 64, 8, 16, 4, 2>,       // a large C
                     Large>;
 
-/// The parts of a composition. Listed: one of Shapes. ALIGNED: B and C have four floats together or not at
+/// The parts of a composition. Listed: one of Shapes. ALIGNED_: B and C have four floats together or not at
 /// all, and A where Listed::ROWS.
-template <class Listed, bool ALIGNED>
+template <class Listed, bool ALIGNED_>
 struct Parts {
+    static constexpr bool ALIGNED = ALIGNED_;
     using S = std::conditional_t<ALIGNED, Listed, typename Listed::Floats>;
     using Scheduler = gemm::SplitK<gemm::Grouped<8>>;
     using Mainloop = gemm::Multistage<gemm::fma::ThinLoader<S, ALIGNED>, gemm::fma::ThinAtom<S>, S::STAGES>;
@@ -197,39 +198,53 @@ auto kernel_of() {
     return kernel;
 }
 
+// The estimate. Its numbers were fitted to times on an H200.
+// How long an SM with many warps takes for a step of K of a C tile, in ns, in the order of Shapes.
+constexpr double STEP_TIME[] = {8.45, 13.4, 22.4, 34.7, 19.1, 23.5, 60.5,
+                                11.4, 12.4, 20.0, 41.4, 70.0, 127.0};
+static_assert(std::size(STEP_TIME) == SHAPES);
+// With w warps on the SM it takes 1 + WAIT / w times as long: who waits has fewer others to fill the gap.
+constexpr double WAIT = 1.6, WAIT_FLOATS = 5.9;  // where four floats come at a time, and where one does
+constexpr double LAUNCH = 2000;                  // ns, of any launch
+constexpr double FILL = 560;                     // ns, until the first k-tiles of a wave of blocks are there
+constexpr double STORE = 0.1;                    // ns an SM takes to write an element of C
+constexpr double DRAM = 4130;                    // bytes of DRAM that a GPU reads in a ns …
+constexpr double FLIGHT = 40 * 1024;  // … with so many on their way to each SM; with fewer, in proportion
+constexpr double MEET = 1500;         // ns, for which the blocks of a C tile wait for each other,
+constexpr double MEET_EACH = 46;      // and so many more for each slice
+constexpr double SUMS = 1900;         // bytes of sums that are written and read in a ns, in L2 as a rule
+
 /// What the estimate knows of a shape.
 struct Candidate {
-    std::int64_t tiles;    // of C
-    int rows, cols;        // of C, in a C tile
-    int depth, k_tiles;    // steps of K in a k-tile, and how many there are
-    int stages, resident;  // k-tiles in shared memory; blocks that an SM has at once
-    double step_time;      // see STEP_TIME
+    std::int64_t tiles;      // of C
+    int rows, cols;          // of C in a C tile
+    int depth, k_tiles;      // steps of K in a k-tile; k-tiles
+    int stages, warps;       // of a block
+    int resident;            // blocks that an SM has at once
+    double step_time, wait;  // see STEP_TIME, WAIT
 };
 
-// How long an SM takes for a step of K of a C tile, in ns, by the order of Shapes.
-constexpr double STEP_TIME[SHAPES] = {10,   17.4, 29.5, 45.9, 16.5, 26.6, 62,
-                                      15.5, 15.5, 26.2, 45.3, 81.9, 160};
-constexpr double ALONE = 1.18;               // how much longer it takes where the SM has one block
-constexpr double LAUNCH = 2000, FILL = 700;  // ns: of a launch; until the products of a wave of blocks begin
-constexpr double MEET = 2500;                // ns: until blocks know of each other, and have the first sums
-constexpr double DRAM = 4130, L2 = 4000;     // bytes per ns
-constexpr double ON_THEIR_WAY = 70 * 1024;  // bytes an SM has to wait for at a time to have its share of DRAM
-
-/// How long a launch takes, by estimate, in ns.
+/// How long a launch takes, by estimate, in ns. M, N > 0.
 double time_of(const gemm::Problem& p, const Candidate& c, int slices, int sms) {
     const auto number = [](std::int64_t n) { return static_cast<double>(n); };
-    const std::int64_t of_sm = gemm::ceil_div(c.tiles * slices, sms),
-                       waves = gemm::ceil_div(of_sm, c.resident),
-                       together = std::min<std::int64_t>(of_sm, c.resident);
-    const double steps = number(gemm::ceil_div(c.k_tiles, slices) * c.depth);
-    const double products = number(of_sm) * steps * c.step_time * (together == 1 ? ALONE : 1.0);
-    const double bytes =
-        4 * (number(p.M) * number(p.K) + number(p.K) * number(p.N) + number(p.M) * number(p.N));
-    const double in_flight = number(together * (c.stages - 1) * c.depth * 4 * (c.rows + c.cols));
-    const double from_dram = bytes / (DRAM * std::min(1.0, in_flight / ON_THEIR_WAY));
-    const double sums = 4 * number(p.M) * number(p.N) * slices;
-    return LAUNCH + number(waves) * FILL + std::max(products, from_dram) +
-           (slices > 1 ? MEET + 2 * sums / L2 : 0.0);
+    const double m = number(p.M), n = number(p.N), k = c.k_tiles == 0 ? 0.0 : number(p.K);
+    // Products: the SM with the most blocks has so many of them, `resident` at a time.
+    const std::int64_t blocks = c.tiles * slices, of_sm = gemm::ceil_div(blocks, sms);
+    const auto step = [&](std::int64_t together) {  // of K, of so many blocks
+        return together == 0 ? 0.0
+                             : number(together) * c.step_time * (1.0 + c.wait / number(together * c.warps));
+    };
+    const double steps = number(gemm::ceil_div(c.k_tiles, slices)) * c.depth;
+    const double products =
+        steps * (number(of_sm / c.resident) * step(c.resident) + step(of_sm % c.resident)) +
+        FILL * number(gemm::ceil_div(of_sm, c.resident)) + STORE * number(of_sm) * c.rows * c.cols;
+    // Bytes of A, B and C: as fast as DRAM is, if enough of them are on their way (Little's law).
+    const double in_flight = number(std::min(blocks, std::int64_t{sms} * c.resident)) / sms * (c.stages - 1) *
+                             c.depth * 4 * (c.rows + c.cols);
+    const double bytes = 4 * (m * k + k * n + m * n) / (DRAM * std::min(1.0, in_flight / FLIGHT));
+    // Slices: each leaves its sums, and all are read.
+    const double adding = slices == 1 ? 0.0 : MEET + MEET_EACH * slices + 2 * 4 * m * n * slices / SUMS;
+    return LAUNCH + std::max(products, bytes) + adding;
 }
 
 template <class P>
@@ -254,8 +269,10 @@ Candidate candidate_of(const gemm::Problem& p, int shape) {
             .depth = S::BK,
             .k_tiles = k_tiles_of<P>(p),
             .stages = S::STAGES,
+            .warps = S::THREADS / 32,
             .resident = resident,
-            .step_time = STEP_TIME[shape]};
+            .step_time = STEP_TIME[shape],
+            .wait = P::ALIGNED ? WAIT : WAIT_FLOATS};
 }
 
 struct Choice {
@@ -266,6 +283,7 @@ struct Choice {
 /// blocks are resident; a choice that comes later has to be faster by 1 %.
 Choice choose(const gemm::Problem& p) {
     Choice choice;
+    if (p.M == 0 || p.N == 0) return choice;
     double best = 0.0;
     const int sms = gemm::multiprocessors();
     for (int shape = 0; shape < SHAPES; ++shape) {
