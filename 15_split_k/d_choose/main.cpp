@@ -1,4 +1,4 @@
-// Makes lesson 15d a program of its own: build/<device>/bin/15d_split_k --help
+// Makes lesson 15d a program of its own: build/<device>/bin/15d_choose --help
 #include "common/program/harness.hpp"
 
 namespace lesson_15d {

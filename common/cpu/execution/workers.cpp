@@ -55,7 +55,7 @@ void set_order(Job& job, std::uint64_t seed) {
     } while (std::gcd(job.step, job.blocks) != 1);
 }
 
-/// One of the cluster's blocks is. (Where blocks are known to wait for each other, all are.)
+/// One of the cluster's blocks is. (Where blocks are known to wait for each other, and fit, all are.)
 bool is_wanted(const Job& job, std::uint64_t cluster) {
     if (!job.options.filter || (job.ordered && !job.few)) return true;
     if (job.grid.cluster_blocks() == 1) return job.options.filter(cluster);
@@ -371,7 +371,9 @@ void run_grid(const Grid& grid, const RunOptions& options) {
     job.stacks = stacks < fit;
     job.room = std::max<std::uint64_t>(1, std::min(fit, stacks));
     job.ordered = grid.blocks_wait || Waiters::known(grid.function);
-    job.few = job.ordered && options.filter && !Waiters::known(grid.function);
+    // With more blocks than are resident at once, no block can wait for all others: most launches of such a
+    // kernel in which none waits are so.
+    job.few = job.ordered && options.filter && (!Waiters::known(grid.function) || job.blocks > job.room);
     // Whoever waits must not count on an order.
     if (job.ordered && options.seed != 0) set_order(job, options.seed);
     if (Observer* o = observer()) o->launch_begins(grid, blocks);
