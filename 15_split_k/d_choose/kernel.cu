@@ -128,7 +128,9 @@ struct Spread {
     __device__ __forceinline__ void add(const gemm::Slice& work, std::int64_t row0, std::int64_t col0) const {
         const std::int64_t left = epilogue.out.M - row0;
         const int fours = static_cast<int>(left < S::BM ? left : S::BM) * FOURS;
+        // gap: share
         const int begin = fours * work.slice / work.slices, end = fours * (work.slice + 1) / work.slices;
+        // end gap
         const std::int64_t pitch = std::int64_t{tiles} * (S::BM * S::BN);  // from a slice to the next
         for (int four = begin + static_cast<int>(threadIdx.x); four < end; four += S::THREADS) {
             const std::int64_t col = col0 + four % FOURS * 4;
@@ -203,7 +205,7 @@ auto kernel_of() {
 constexpr double STEP_TIME[] = {8.45, 13.4, 22.4, 34.7, 19.1, 23.5, 60.5,
                                 11.4, 12.4, 20.0, 41.4, 70.0, 127.0};
 static_assert(std::size(STEP_TIME) == SHAPES);
-// With w warps on the SM it takes 1 + WAIT / w times as long: who waits has fewer others to fill the gap.
+// With w warps on the SM it takes 1 + WAIT / w times as long: a warp that waits has fewer others beside it.
 constexpr double WAIT = 1.6, WAIT_FLOATS = 5.9;  // where four floats come at a time, and where one does
 constexpr double LAUNCH = 2000;                  // ns, of any launch
 constexpr double FILL = 560;                     // ns, until the first k-tiles of a wave of blocks are there
@@ -243,7 +245,9 @@ double time_of(const gemm::Problem& p, const Candidate& c, int slices, int sms) 
                              c.depth * 4 * (c.rows + c.cols);
     const double bytes = 4 * (m * k + k * n + m * n) / (DRAM * std::min(1.0, in_flight / FLIGHT));
     // Slices: each leaves its sums, and all are read.
+    // gap: slices
     const double adding = slices == 1 ? 0.0 : MEET + MEET_EACH * slices + 2 * 4 * m * n * slices / SUMS;
+    // end gap
     return LAUNCH + std::max(products, bytes) + adding;
 }
 
