@@ -128,7 +128,9 @@ struct Spread {
     __device__ __forceinline__ void add(const gemm::Slice& work, std::int64_t row0, std::int64_t col0) const {
         const std::int64_t left = epilogue.out.M - row0;
         const int fours = static_cast<int>(left < S::BM ? left : S::BM) * FOURS;
+        // gap: share
         const int begin = fours * work.slice / work.slices, end = fours * (work.slice + 1) / work.slices;
+        // end gap
         const std::int64_t pitch = std::int64_t{tiles} * (S::BM * S::BN);  // from a slice to the next
         for (int four = begin + static_cast<int>(threadIdx.x); four < end; four += S::THREADS) {
             const std::int64_t col = col0 + four % FOURS * 4;
@@ -203,7 +205,7 @@ auto kernel_of() {
 constexpr double STEP_TIME[] = {8.45, 13.4, 22.4, 34.7, 19.1, 23.5, 60.5,
                                 11.4, 12.4, 20.0, 41.4, 70.0, 127.0};
 static_assert(std::size(STEP_TIME) == SHAPES);
-// With w warps on the SM it takes 1 + WAIT / w times as long: who waits has fewer others to fill the gap.
+// With w warps on the SM it takes 1 + WAIT / w times as long: a warp that waits has fewer others beside it.
 constexpr double WAIT = 1.6, WAIT_FLOATS = 5.9;  // where four floats come at a time, and where one does
 constexpr double LAUNCH = 2000;                  // ns, of any launch
 constexpr double FILL = 560;                     // ns, until the first k-tiles of a wave of blocks are there
@@ -243,7 +245,9 @@ double time_of(const gemm::Problem& p, const Candidate& c, int slices, int sms) 
                              c.depth * 4 * (c.rows + c.cols);
     const double bytes = 4 * (m * k + k * n + m * n) / (DRAM * std::min(1.0, in_flight / FLIGHT));
     // Slices: each leaves its sums, and all are read.
+    // gap: slices
     const double adding = slices == 1 ? 0.0 : MEET + MEET_EACH * slices + 2 * 4 * m * n * slices / SUMS;
+    // end gap
     return LAUNCH + std::max(products, bytes) + adding;
 }
 
@@ -400,10 +404,50 @@ const gemm::Offer variants[] = {
                        .block = dim3(Large::THREADS),
                        .dynamic_shared_bytes = Parts<Large, true>::Mainloop::SHARED}}};
 
+// Of each shape: a path, M, N, K, any GPU, one type, so many SMs. (Small problems have no slices of 64×128.)
+// Two launches are enough of one.
+const gemm::Reach reaching[] = {{"slices of 8×128, four floats at a time", 1, 4, 168, 0, false, 48},
+                                {"slices of 8×128, a float at a time", 1, 1, 97, 0, false, 8},
+                                {"slices of 16×128, four floats at a time", 12, 4, 164, 0, false, 4},
+                                {"slices of 16×128, a float at a time", 11, 1, 65, 0, false, 6},
+                                {"slices of 16×256, four floats at a time", 9, 168, 244, 0, false, 6},
+                                {"slices of 16×256, a float at a time", 9, 163, 169, 0, false, 2},
+                                {"slices of 32×256, four floats at a time", 25, 236, 212, 0, false, 3},
+                                {"slices of 32×256, a float at a time", 17, 199, 238, 0, false, 3},
+                                {"slices of 128×16, four floats at a time", 70, 4, 184, 0, false, 8},
+                                {"slices of 128×16, a float at a time", 97, 1, 143, 0, false, 3},
+                                {"slices of 128×32, four floats at a time", 75, 28, 252, 0, false, 4},
+                                {"slices of 128×32, a float at a time", 74, 19, 183, 0, false, 2},
+                                {"slices of 256×48, four floats at a time", 211, 36, 132, 0, false, 3},
+                                {"slices of 256×48, a float at a time", 218, 35, 194, 0, false, 3},
+                                {"slices of 32×64, four floats at a time", 9, 4, 200, 0, false, 4, true},
+                                {"slices of 32×64, a float at a time", 1, 2, 246, 0, false, 12, true},
+                                {"slices of 64×32, four floats at a time", 34, 4, 204, 0, false, 4},
+                                {"slices of 64×32, a float at a time", 35, 1, 103, 0, false, 4},
+                                {"slices of 64×64, four floats at a time", 35, 40, 220, 0, false, 6},
+                                {"slices of 64×64, a float at a time", 21, 53, 77, 0, false, 6},
+                                {"slices of 128×128, four floats at a time", 473, 108, 428, 0, false, 7},
+                                {"slices of 128×128, a float at a time", 255, 105, 151, 0, false, 1},
+                                {"slices of 128×256, four floats at a time", 117, 212, 252, 0, false, 3},
+                                {"slices of 128×256, a float at a time", 114, 195, 179, 0, false, 1},
+                                {"whole 16×256, four floats at a time", 10, 144, 4, 0, false, 1},
+                                {"whole 16×256, a float at a time", 22, 151, 1, 0, false, 1},
+                                {"whole 128×32, four floats at a time", 67, 24, 20, 0, false, 1},
+                                {"whole 128×32, a float at a time", 338, 18, 17, 0, false, 1},
+                                {"whole 256×48, four floats at a time", 81, 4, 4, 0, false, 1},
+                                {"whole 256×48, a float at a time", 175, 3, 1, 0, false, 1},
+                                {"whole 64×32, four floats at a time", 39, 4, 20, 0, false, 1},
+                                {"whole 64×32, a float at a time", 34, 1, 27, 0, false, 1},
+                                {"whole 64×64, four floats at a time", 18, 4, 4, 0, false, 1},
+                                {"whole 64×64, a float at a time", 38, 1, 3, 0, false, 1},
+                                {"whole 128×128, four floats at a time", 76, 68, 4, 0, false, 1},
+                                {"whole 128×128, a float at a time", 82, 243, 1, 0, false, 2}};
+
 extern const gemm::Lesson lesson{.name = "15d_choose",
                                  .part = 3,
                                  .ladder = "fp32",
                                  .variants = variants,
+                                 .reaching = reaching,
                                  .prepare = prepare,
                                  .launch = launch,
                                  .owner = owner};
