@@ -35,17 +35,18 @@ EXERCISE = Exercise(
 )
 
 HUNT = Hunt(
-    task="this kernel is right wherever the rows of a C tile divide evenly among its slices. Find out what becomes of the rest.",
+    task="this kernel is right wherever C is one C tile wide, or K is in one piece. Find out for whom a block waits.",
     bug={
-        "end = fours * (work.slice + 1) / work.slices;": "end = begin + fours / work.slices;",
+        "&partials.arrived[work.number]": "&partials.arrived[work.tile.m]",
     },
     hints=(
-        "The check says which elements are wrong. In which C tiles are they, and which block should have written them?",
-        "Write down where each block's share begins and ends, for 10 groups of four and three slices.",
-        "A share must end where the next one begins. 10 / 3, rounded down, is 3, so a share that ends three groups after its "
-        "beginning may be one too short.",
+        "A block may read sums only when all slices of its C tile have been stored. How does it know that they have?",
+        "Write down which counter each block counts itself in, and which one it reads, for two C tiles side by side, in three slices.",
+        "The blocks that wait for each other are those of one C tile. So they must share a counter, and no other block may count "
+        "in it.",
     ),
-    check_finds="never_written",
+    check_finds="unordered_blocks",
+    race=True,
 )
 
 
