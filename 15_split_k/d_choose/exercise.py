@@ -41,7 +41,7 @@ HUNT = Hunt(
     },
     hints=(
         "A block may read sums only when all slices of its C tile have been stored. How does it know that they have?",
-        "Write down which counter each block counts itself in, and which one it reads, for two C tiles side by side, in three slices.",
+        "Take two C tiles side by side, in three slices. Write down which counter each of their blocks counts itself in.",
         "The blocks that wait for each other are those of one C tile. So they must share a counter, and no other block may count "
         "in it.",
     ),
