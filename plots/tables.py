@@ -665,7 +665,7 @@ def _atlas_shapes(wanted: Iterable[str], results: RecordedAtlas) -> list[str]:
         raise UserError(f"The atlas has no shape {missing[0]!r}; `./gemm atlas --shapes` lists those that it is to have.")
     found = [runs[shape] for shape in wanted]
     rows = [
-        [data.shape(run), *(_microseconds(run[key]) for key in ("ms_median", "baseline_ms_median")), data.ratio(run["ratio"])]
+        [data.shape(run), *map(_microseconds, (run["ms_median"], run["baseline_ms_median"])), data.ratio(run["ratio"])]
         for run in found
     ]
     header = ["M×N×K", f"{results['lesson']}, µs", "cuBLAS, µs", "ratio to cuBLAS"]
@@ -674,9 +674,9 @@ def _atlas_shapes(wanted: Iterable[str], results: RecordedAtlas) -> list[str]:
 
 
 def render_atlas(name: str, results: RecordedAtlas | None) -> str:
-    """The Markdown of a type's atlas, `fp32`: its picture, and a row for each group of shapes. Or, `fp32:16x4096x4096,…`, a row for
-    each of these shapes. Without markers, ending in a newline. Throws UserError for a type that has none, or a shape that is not
-    in it."""
+    """The Markdown of a type's atlas, `fp32`: its picture, and a row for each group of shapes. Or, `fp32:16x4096x4096,…`, a row
+    for each of these shapes. Without markers, ending in a newline. Throws UserError for a type that has none, or a shape that is
+    not in it."""
     variant, _, shapes = name.partition(":")
     if variant not in recorded_atlas.VARIANTS:
         raise UserError(f"There is no atlas of {variant!r}; there are {' and '.join(recorded_atlas.VARIANTS)}.")
