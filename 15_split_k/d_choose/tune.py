@@ -12,16 +12,20 @@ def _only(first: int, last: int) -> dict[str, str]:
 
 TUNE = Tuning(
     lines=(
+        "using Large = Shape<{BM}, {BN}, {BK}, {WM}, {WN}, {TM}, {TN}, {STAGES}, 1>;",
         "constexpr int MOST_SLICES = {MOST_SLICES};",
         "constexpr double FLIGHT = {FLIGHT} * 1024;",
+        "constexpr double FILL = {FILL};",
         "constexpr double MEET = {MEET};",
+        "constexpr double SUMS = {SUMS};",
         "static constexpr int AT_ONCE = {AT_ONCE};",
     ),
     sweep=(
-        {"AT_ONCE": 4},
-        {"AT_ONCE": 16},
-        *({"FLIGHT": kib} for kib in (20, 70)),
-        *({"MEET": ns} for ns in (1000, 2500)),
+        *({"FLIGHT": kib, "MEET": ns} for kib in (20, 40, 70) for ns in (1000, 1500, 2500)),
+        *({"AT_ONCE": slices} for slices in (4, 16)),
+        *({"FILL": ns} for ns in (300, 1000)),
+        *({"SUMS": bytes_} for bytes_ in (1000, 4000)),
+        *({"MOST_SLICES": slices} for slices in (32, 64)),
     ),
     compare={
         "one slice": Compared({"MOST_SLICES": 1}),
