@@ -109,7 +109,8 @@ TEST_CASE("side by side: blocks that are left out begin where another one waits"
     cpu_device::set_block_filter({});
 }
 
-TEST_CASE("side by side: of more blocks than fit, those that are left out stay out where none waits") {
+TEST_CASE(
+    "side by side: blocks that are left out stay out where none waits, though others have waited before") {
     CHECK(chain(true, 16, 64) == counted(true, 16));  // now it is known of the kernel that its blocks wait
     const Multiprocessors one(1);
     cpu_device::set_block_filter([](std::uint64_t block) { return block == 0; });
