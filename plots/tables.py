@@ -22,8 +22,8 @@ recorded yet, each says so. What `./gemm profile --energy --record` measured of 
 cycles: what it waits for while it multiplies with 64 HMMAs, in 09 a k-tile of 32 steps. Some of the rows of these are shown by
 their names (excerpt.py). What is between
 <!-- outline:lessons --> and <!-- /outline --> comes from the lessons (outline.py). What `./gemm atlas --record` measured of
-a type stands between <!-- atlas:fp32 --> and <!-- /atlas -->, with its picture; <!-- atlas:fp32:16x4096x4096,9840x32x16096 -->
-has the times of those shapes alone.
+a type stands between <!-- atlas:fp32 --> and <!-- /atlas -->, with its picture;
+<!-- atlas:fp32:15d_choose:16x4096x4096,9840x32x16096 --> has that lesson's times of those shapes alone.
 """
 
 from __future__ import annotations
@@ -669,21 +669,24 @@ def _atlas_shapes(wanted: Iterable[str], results: RecordedAtlas) -> list[str]:
         for run in found
     ]
     header = ["M×N×K", f"{results['lesson']}, µs", "cuBLAS, µs", "ratio to cuBLAS"]
-    where = ", ".join([data.label(results["variant"]), *data.provenance(results)])
-    return [*_table(header, rows), "", f"{where}, L2 cold. Reproduce with `./gemm atlas`."]
+    caption = _caption(results, found, f"{results['lesson']}.", "atlas", results["variant"])
+    return [*_table(header, rows), "", caption]
 
 
 def render_atlas(name: str, results: RecordedAtlas | None) -> str:
-    """The Markdown of a type's atlas, `fp32`: its picture, and a row for each group of shapes. Or, `fp32:16x4096x4096,…`, a row
-    for each of these shapes. Without markers, ending in a newline. Throws UserError for a type that has none, or a shape that is
-    not in it."""
-    variant, _, shapes = name.partition(":")
+    """The Markdown of a type's atlas, `fp32`: its picture, and a row for each group of shapes. Or, of a lesson whose atlas it is,
+    `fp32:15d_choose:16x4096x4096,…`, a row for each of these shapes. Without markers, ending in a newline. Throws UserError for a
+    type that has none, a lesson that the course does not have, and a shape that is not in it."""
+    variant, _, some = name.partition(":")
+    lesson, _, shapes = some.partition(":")
     if variant not in recorded_atlas.VARIANTS:
         raise UserError(f"There is no atlas of {variant!r}; there are {' and '.join(recorded_atlas.VARIANTS)}.")
     what = f"The atlas of {data.label(variant)}"
+    if some and (results is None or results["lesson"] != lesson):
+        return _not_recorded(lesson, [results["lesson"]] if results else [], "atlas")
     if results is None:
         return f"*{what} is not recorded yet; `./gemm atlas --record` records it.*\n"
-    if shapes:
+    if some:
         return "\n".join(_atlas_shapes(shapes.split(","), results)) + "\n"
     rows = [
         [name, str(group.shapes), *map(data.ratio, (group.mean, group.least["ratio"])), data.shape(group.least), str(group.slow)]
@@ -819,7 +822,7 @@ KINDS: dict[str, Callable[[Path], Render | None]] = {
     "shapes": _of(data.tuned, render_shapes),
     "energy": lambda root: lambda name: render_energy(name, data.energy(root) or {"turns": []}),
     "timeline": _of_timeline,
-    "atlas": lambda root: lambda name: render_atlas(name, data.atlas(root, excerpt.lesson_of(name))),
+    "atlas": lambda root: lambda name: render_atlas(name, data.atlas(root, name.partition(":")[0])),
     "outline": lambda root: lambda name: outline.render(name, root),
 }
 

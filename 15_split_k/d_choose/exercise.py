@@ -3,33 +3,34 @@
 from runner.learn.exercise import Exercise, Gap, Hunt
 from runner.learn.quiz import Question, Quiz, ceil_div, grouped
 
-_WAIT = 1.6  # warps: see kernel.cu
+# As in kernel.cu; test_choose.py compares them.
+_WAIT = 1.6  # warps
+_LAUNCH, _MEET, _MEET_EACH = 2000, 1500, 46  # ns
 
 EXERCISE = Exercise(
-    task="the blocks of a C tile share the work of adding up its slices, and an estimate decides how many slices there are. "
-    "Write both: a block's share, and what slices cost.",
+    task="the blocks of a C tile share the work of adding up its slices. Write how they meet, and which part each adds up.",
     gaps={
-        "share": Gap(
+        "meeting": Gap(
+            "this thread speaks for its block, whose sums are stored. `arrived` counts the blocks of the C tile that have come; "
+            "`none` is what it holds before the first has. Count this block, so that whoever reads the count may read its sums, "
+            "and wait until `all` blocks have been counted. Afterwards this thread may read the sums of all of them.",
+            "",
+        ),
+        "part": Gap(
             "groups of four sums are counted row by row through the rows of the C tile that exist; there are `fours` of them. "
             "This block adds up those from `begin` to before `end`. Each of them belongs to one of the work.slices blocks, also "
             "where they do not divide evenly.",
             "const int begin = fours / work.slices * work.slice, end = begin + fours / work.slices;",
         ),
-        "slices": Gap(
-            "adding = how long it takes, in ns, that there are slices; 0 where there is one. Blocks wait for MEET, and for "
-            "MEET_EACH more with each slice. Each slice writes a sum, a float, for each of the m·n elements of C, and each is "
-            "read once; SUMS bytes go in a nanosecond.",
-            "const double adding = 0.0;",
-        ),
     },
     hints=(
-        "Let block s begin where block s - 1 ends. What does the formula for the end of the last block have to give? And how "
-        "often does a sum cross L2?",
-        "fours · s / slices, rounded down, is 0 for s = 0 and `fours` for s = slices, and grows evenly in between. Multiply "
-        "before you divide. A sum is written once and read once: 2 · 4 bytes.",
+        "A block that counts itself lets others read its sums, and one that waits reads theirs. Which promise about memory does "
+        "each make? And let block s begin where block s - 1 ends: what does the formula have to give for the end of the last one?",
+        "Counting is a release, reading the counter an acquire: common/ptx/flags.hpp has a function for each. fours · s / slices, "
+        "rounded down, is 0 for s = 0 and `fours` for s = slices, and grows evenly in between. Multiply before you divide.",
         "nearly the code:\n"
-        "  begin = fours * work.slice / work.slices, and end is the same of work.slice + 1\n"
-        "  adding = slices == 1 ? 0.0 : MEET + MEET_EACH * slices + (the bytes of all slices, written and read) / SUMS.",
+        "  add_release 1 to the counter; while what load_acquire reads of it, minus none, is less than all: nothing\n"
+        "  begin = fours * work.slice / work.slices, and end is the same of work.slice + 1.",
     ),
     starter_fails="never_written",
 )
@@ -98,7 +99,7 @@ def blocks_that_keep_dram_busy(q: Quiz) -> Question:
     )
 
 
-def a_share_in_fours(q: Quiz) -> Question:
+def a_part_in_fours(q: Quiz) -> Question:
     bm, bn = q.choose(((16, 128), (16, 256), (64, 64)))
     slices = q.choose((3, 5, 6, 7, 9, 11))
     slice_ = q.whole(1, slices - 1)
@@ -118,8 +119,9 @@ def time_by_the_estimate(q: Quiz) -> Question:
     slices, steps, warps = q.choose((4, 5, 8)), 16 * q.whole(20, 60), q.choose((2, 4))
     step, together, reading = q.whole(10, 30), q.choose((2, 3, 4)), q.whole(5, 60)
     products = together * steps * step * (1 + _WAIT / (together * warps)) / 1000
-    adding = 1.5 + 0.046 * slices
-    answer = round(2 + max(products, reading) + adding)
+    launch, meet, each = _LAUNCH / 1000, _MEET / 1000, _MEET_EACH / 1000
+    adding = meet + each * slices
+    answer = round(launch + max(products, reading) + adding)
     return Question(
         f"The busiest SM has {together} blocks of {warps} warps. Each computes {steps} steps of K, with t = {step} ns. The bytes "
         f"take {reading} µs. A C tile has {slices} slices. C is so small that moving sums, and the beginning and the end of a "
@@ -127,7 +129,8 @@ def time_by_the_estimate(q: Quiz) -> Question:
         answer,
         "µs",
         f"Products take {together}·{steps}·{step}·(1 + {_WAIT} / {together * warps}) = {products:.1f} µs, bytes {reading}, and "
-        f"the longer time counts. A launch takes 2 µs more, and slices 1.5 + {slices}·0.046 = {adding:.1f}: {answer}.",
+        f"the longer time counts. A launch takes {launch:g} µs more, and slices {meet:g} + {slices}·{each:g} = {adding:.1f}: "
+        f"{answer}.",
     )
 
 
@@ -135,6 +138,6 @@ QUIZ = (
     products_that_c_needs,
     slices_that_are_resident,
     blocks_that_keep_dram_busy,
-    a_share_in_fours,
+    a_part_in_fours,
     time_by_the_estimate,
 )

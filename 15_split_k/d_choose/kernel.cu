@@ -1,5 +1,5 @@
 // 15d choose — C tiles of many sizes, thin and flat ones among them, and an estimate that chooses one of them
-// and the number of slices of K. The blocks of a C tile wait for each other, and each adds up a share of it.
+// and the number of slices of K. The blocks of a C tile wait for each other, and each adds up a part of it.
 //
 // Changed since 15a: the list of shapes; the loader and the atom, which may keep A's rows; Spread in place of
 // Reduction: all blocks of a C tile add, not the one that finishes last. They wait for each other, so a
@@ -74,7 +74,7 @@ struct Partials {
     unsigned launch;  // which launch with this workspace it is, counted from 1
 };
 
-/// From the sums of slices to C: each block of a C tile writes a share of it. P: Parts.
+/// From the sums of slices to C: each block of a C tile writes a part of it. P: Parts.
 template <class P>
 struct Spread {
     using S = typename P::S;
@@ -114,21 +114,23 @@ struct Spread {
             unsigned* const arrived = &partials.arrived[work.number];
             const unsigned none = partials.launch << 8, all = static_cast<unsigned>(work.slices);
             atomicMax(arrived, none);  // from 0, or what an aborted launch has left, to this launch's zero
+            // gap: meeting
             gemm::ptx::add_release(arrived, 1);
             while (gemm::ptx::load_acquire(arrived) - none < all) {
             }
-            // Who goes on last leaves it ready for the next launch.
+            // end gap
+            // Who goes on last leaves it ready for the next launch: nobody reads it any more.
             if (gemm::ptx::add_acquire_release(arrived, 1) - none == 2 * all - 1) *arrived = 0;
         }
         __syncthreads();  // now all threads may read what thread 0 may
     }
 
-    /// The block's share of the rows of the C tile that exist, slice after slice: the same bits in every
+    /// The block's part of the rows of the C tile that exist, slice after slice: the same bits in every
     /// launch.
     __device__ __forceinline__ void add(const gemm::Slice& work, std::int64_t row0, std::int64_t col0) const {
         const std::int64_t left = epilogue.out.M - row0;
         const int fours = static_cast<int>(left < S::BM ? left : S::BM) * FOURS;
-        // gap: share
+        // gap: part
         const int begin = fours * work.slice / work.slices, end = fours * (work.slice + 1) / work.slices;
         // end gap
         const std::int64_t pitch = std::int64_t{tiles} * (S::BM * S::BN);  // from a slice to the next
@@ -192,11 +194,16 @@ constexpr int count_of(List<S...> /*shapes*/) {
 }
 constexpr int SHAPES = count_of(Shapes());
 
-/// The kernel, told how much shared memory it may have: beyond 48 KiB CUDA wants that.
+/// The kernel, told how much shared memory it may have: beyond 48 KiB CUDA wants that. An SM divides one
+/// memory between L1 and shared memory; all that can be shared is to be, since only then are as many blocks
+/// resident as candidate_of() counts. Throws gemm::CudaError.
 template <class P>
 auto kernel_of() {
     const auto kernel = sgemm_choose<P>;
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, P::Mainloop::SHARED);
+    CUDA_CHECK(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, P::Mainloop::SHARED));
+    CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                    cudaSharedmemCarveoutMaxShared));
     return kernel;
 }
 
@@ -226,7 +233,7 @@ struct Candidate {
     double step_time, wait;  // see STEP_TIME, WAIT
 };
 
-/// How long a launch takes, by estimate, in ns. M, N > 0.
+/// How long a launch takes, by estimate, in ns. M, N, c.resident > 0.
 double time_of(const gemm::Problem& p, const Candidate& c, int slices, int sms) {
     const auto number = [](std::int64_t n) { return static_cast<double>(n); };
     const double m = number(p.M), n = number(p.N), k = c.k_tiles == 0 ? 0.0 : number(p.K);
@@ -245,9 +252,7 @@ double time_of(const gemm::Problem& p, const Candidate& c, int slices, int sms) 
                              c.depth * 4 * (c.rows + c.cols);
     const double bytes = 4 * (m * k + k * n + m * n) / (DRAM * std::min(1.0, in_flight / FLIGHT));
     // Slices: each leaves its sums, and all are read.
-    // gap: slices
     const double adding = slices == 1 ? 0.0 : MEET + MEET_EACH * slices + 2 * 4 * m * n * slices / SUMS;
-    // end gap
     return LAUNCH + std::max(products, bytes) + adding;
 }
 
@@ -283,8 +288,14 @@ struct Choice {
     int shape = 0, slices = 1;
 };
 
-/// The shape and the number of slices with the shortest time, by estimate. There are slices only where all
-/// blocks are resident; a choice that comes later has to be faster by 1 %.
+/// Throws gemm::Error where no shape was estimated, which no GPU from 8.0 on comes to.
+void require_one(double best) {
+    if (best == 0.0) throw gemm::Error("15d_choose: an SM of this GPU has no room for any of its blocks.");
+}
+
+/// The shape and the number of slices with the shortest time, by estimate, among shapes of which an SM has
+/// room for a block. There are slices only where all blocks are resident; a choice that comes later has to be
+/// faster by 1 %. Throws gemm::Error.
 Choice choose(const gemm::Problem& p) {
     Choice choice;
     if (p.M == 0 || p.N == 0) return choice;
@@ -294,15 +305,15 @@ Choice choose(const gemm::Problem& p) {
         const Candidate c =
             with_parts(Shapes(), shape, p, [&]<class P>(P) { return candidate_of<P>(p, shape); });
         const std::int64_t room = std::int64_t{sms} * c.resident;
-        for (int slices = 1;
-             slices == 1 || (slices <= std::min(c.k_tiles, MOST_SLICES) && c.tiles * slices <= room);
-             ++slices) {
+        const int most = c.resident == 0 ? 0 : std::max(1, std::min(c.k_tiles, MOST_SLICES));
+        for (int slices = 1; slices <= most && (slices == 1 || c.tiles * slices <= room); ++slices) {
             const double time = time_of(p, c, slices, sms);
             if (best > 0.0 && time >= 0.99 * best) continue;
             best = time;
             choice = {shape, slices};
         }
     }
+    require_one(best);
     return choice;
 }
 
@@ -404,44 +415,55 @@ const gemm::Offer variants[] = {
                        .block = dim3(Large::THREADS),
                        .dynamic_shared_bytes = Parts<Large, true>::Mainloop::SHARED}}};
 
-// Of each shape: a path, M, N, K, any GPU, one type, so many SMs. (Small problems have no slices of 64×128.)
-// Two launches are enough of one.
-const gemm::Reach reaching[] = {{"slices of 8×128, four floats at a time", 1, 4, 168, 0, false, 48},
-                                {"slices of 8×128, a float at a time", 1, 1, 97, 0, false, 8},
-                                {"slices of 16×128, four floats at a time", 12, 4, 164, 0, false, 4},
-                                {"slices of 16×128, a float at a time", 11, 1, 65, 0, false, 6},
-                                {"slices of 16×256, four floats at a time", 9, 168, 244, 0, false, 6},
-                                {"slices of 16×256, a float at a time", 9, 163, 169, 0, false, 2},
-                                {"slices of 32×256, four floats at a time", 25, 236, 212, 0, false, 3},
-                                {"slices of 32×256, a float at a time", 17, 199, 238, 0, false, 3},
-                                {"slices of 128×16, four floats at a time", 70, 4, 184, 0, false, 8},
-                                {"slices of 128×16, a float at a time", 97, 1, 143, 0, false, 3},
-                                {"slices of 128×32, four floats at a time", 75, 28, 252, 0, false, 4},
-                                {"slices of 128×32, a float at a time", 74, 19, 183, 0, false, 2},
-                                {"slices of 256×48, four floats at a time", 211, 36, 132, 0, false, 3},
-                                {"slices of 256×48, a float at a time", 218, 35, 194, 0, false, 3},
-                                {"slices of 32×64, four floats at a time", 9, 4, 200, 0, false, 4, true},
-                                {"slices of 32×64, a float at a time", 1, 2, 246, 0, false, 12, true},
-                                {"slices of 64×32, four floats at a time", 34, 4, 204, 0, false, 4},
-                                {"slices of 64×32, a float at a time", 35, 1, 103, 0, false, 4},
-                                {"slices of 64×64, four floats at a time", 35, 40, 220, 0, false, 6},
-                                {"slices of 64×64, a float at a time", 21, 53, 77, 0, false, 6},
-                                {"slices of 128×128, four floats at a time", 473, 108, 428, 0, false, 7},
-                                {"slices of 128×128, a float at a time", 255, 105, 151, 0, false, 1},
-                                {"slices of 128×256, four floats at a time", 117, 212, 252, 0, false, 3},
-                                {"slices of 128×256, a float at a time", 114, 195, 179, 0, false, 1},
-                                {"whole 16×256, four floats at a time", 10, 144, 4, 0, false, 1},
-                                {"whole 16×256, a float at a time", 22, 151, 1, 0, false, 1},
-                                {"whole 128×32, four floats at a time", 67, 24, 20, 0, false, 1},
-                                {"whole 128×32, a float at a time", 338, 18, 17, 0, false, 1},
-                                {"whole 256×48, four floats at a time", 81, 4, 4, 0, false, 1},
-                                {"whole 256×48, a float at a time", 175, 3, 1, 0, false, 1},
-                                {"whole 64×32, four floats at a time", 39, 4, 20, 0, false, 1},
-                                {"whole 64×32, a float at a time", 34, 1, 27, 0, false, 1},
-                                {"whole 64×64, four floats at a time", 18, 4, 4, 0, false, 1},
-                                {"whole 64×64, a float at a time", 38, 1, 3, 0, false, 1},
-                                {"whole 128×128, four floats at a time", 76, 68, 4, 0, false, 1},
-                                {"whole 128×128, a float at a time", 82, 243, 1, 0, false, 2}};
+// Of each shape, but for slices of 64×128, which small problems have not. Only the paths of 32×64 are
+// launched twice.
+const gemm::Reach reaching[] = {
+    {.path = "slices of 8×128, four floats at a time", .M = 1, .N = 4, .K = 168, .multiprocessors = 48},
+    {.path = "slices of 8×128, a float at a time", .M = 1, .N = 1, .K = 97, .multiprocessors = 8},
+    {.path = "slices of 16×128, four floats at a time", .M = 12, .N = 4, .K = 164, .multiprocessors = 4},
+    {.path = "slices of 16×128, a float at a time", .M = 11, .N = 1, .K = 65, .multiprocessors = 6},
+    {.path = "slices of 16×256, four floats at a time", .M = 9, .N = 168, .K = 244, .multiprocessors = 6},
+    {.path = "slices of 16×256, a float at a time", .M = 9, .N = 163, .K = 169, .multiprocessors = 2},
+    {.path = "slices of 32×256, four floats at a time", .M = 25, .N = 236, .K = 212, .multiprocessors = 3},
+    {.path = "slices of 32×256, a float at a time", .M = 17, .N = 199, .K = 238, .multiprocessors = 3},
+    {.path = "slices of 128×16, four floats at a time", .M = 70, .N = 4, .K = 184, .multiprocessors = 8},
+    {.path = "slices of 128×16, a float at a time", .M = 97, .N = 1, .K = 143, .multiprocessors = 3},
+    {.path = "slices of 128×32, four floats at a time", .M = 75, .N = 28, .K = 252, .multiprocessors = 4},
+    {.path = "slices of 128×32, a float at a time", .M = 74, .N = 19, .K = 183, .multiprocessors = 2},
+    {.path = "slices of 256×48, four floats at a time", .M = 211, .N = 36, .K = 132, .multiprocessors = 3},
+    {.path = "slices of 256×48, a float at a time", .M = 218, .N = 35, .K = 194, .multiprocessors = 3},
+    {.path = "slices of 32×64, four floats at a time",
+     .M = 9,
+     .N = 4,
+     .K = 200,
+     .multiprocessors = 4,
+     .again = true},
+    {.path = "slices of 32×64, a float at a time",
+     .M = 1,
+     .N = 2,
+     .K = 246,
+     .multiprocessors = 12,
+     .again = true},
+    {.path = "slices of 64×32, four floats at a time", .M = 34, .N = 4, .K = 204, .multiprocessors = 4},
+    {.path = "slices of 64×32, a float at a time", .M = 35, .N = 1, .K = 103, .multiprocessors = 4},
+    {.path = "slices of 64×64, four floats at a time", .M = 35, .N = 40, .K = 220, .multiprocessors = 6},
+    {.path = "slices of 64×64, a float at a time", .M = 21, .N = 53, .K = 77, .multiprocessors = 6},
+    {.path = "slices of 128×128, four floats at a time", .M = 473, .N = 108, .K = 428, .multiprocessors = 7},
+    {.path = "slices of 128×128, a float at a time", .M = 255, .N = 105, .K = 151, .multiprocessors = 1},
+    {.path = "slices of 128×256, four floats at a time", .M = 117, .N = 212, .K = 252, .multiprocessors = 3},
+    {.path = "slices of 128×256, a float at a time", .M = 114, .N = 195, .K = 179, .multiprocessors = 1},
+    {.path = "whole 16×256, four floats at a time", .M = 10, .N = 144, .K = 4, .multiprocessors = 1},
+    {.path = "whole 16×256, a float at a time", .M = 22, .N = 151, .K = 1, .multiprocessors = 1},
+    {.path = "whole 128×32, four floats at a time", .M = 67, .N = 24, .K = 20, .multiprocessors = 1},
+    {.path = "whole 128×32, a float at a time", .M = 338, .N = 18, .K = 17, .multiprocessors = 1},
+    {.path = "whole 256×48, four floats at a time", .M = 81, .N = 4, .K = 4, .multiprocessors = 1},
+    {.path = "whole 256×48, a float at a time", .M = 175, .N = 3, .K = 1, .multiprocessors = 1},
+    {.path = "whole 64×32, four floats at a time", .M = 39, .N = 4, .K = 20, .multiprocessors = 1},
+    {.path = "whole 64×32, a float at a time", .M = 34, .N = 1, .K = 27, .multiprocessors = 1},
+    {.path = "whole 64×64, four floats at a time", .M = 18, .N = 4, .K = 4, .multiprocessors = 1},
+    {.path = "whole 64×64, a float at a time", .M = 38, .N = 1, .K = 3, .multiprocessors = 1},
+    {.path = "whole 128×128, four floats at a time", .M = 76, .N = 68, .K = 4, .multiprocessors = 1},
+    {.path = "whole 128×128, a float at a time", .M = 82, .N = 243, .K = 1, .multiprocessors = 2}};
 
 extern const gemm::Lesson lesson{.name = "15d_choose",
                                  .part = 3,

@@ -30,6 +30,12 @@ TUNE = Tuning(
     compare={
         "one slice": Compared({"MOST_SLICES": 1}),
         "16 slices at most": Compared({"MOST_SLICES": 16}),
+        "one block adds": Compared(
+            edits={
+                "const int begin = fours * work.slice / work.slices": "const int begin = 0",
+                "end = fours * (work.slice + 1) / work.slices": "end = work.slice == 0 ? fours : 0",
+            }
+        ),
         "no term for warps that wait": Compared(edits={"(1.0 + c.wait / number(together * c.warps))": "1.0"}),
         "few rows alone": Compared(edits=_only(0, 3)),
         "few columns alone": Compared(edits=_only(4, 6)),

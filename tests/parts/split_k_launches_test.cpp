@@ -178,8 +178,7 @@ TEST_CASE(
 }
 TEST_CASE(
     "shares of the adding: without room for a workspace C tiles are computed in one piece, and a sentence "
-    "says "
-    "so") {
+    "says so") {
     require_whole_tiles_without_room(kChoose);
 }
 

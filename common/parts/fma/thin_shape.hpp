@@ -3,8 +3,10 @@
 
 namespace gemm::fma {
 
-/// As Shape, with fewer conditions. ROWS: As keeps A's rows, which come four floats at a time; or else A
-/// comes float by float, and As is transposed. MIN_BLOCKS: on an SM, as ptxas is to have it.
+/// As Shape, but with other conditions: where a C tile is flat or thin, the number of threads is no multiple
+/// of BN as a rule, and Loader's copies of B do not come out even; ThinLoader's do. ROWS: As keeps A's rows,
+/// which come four floats at a time; or else A comes float by float, and As is transposed. MIN_BLOCKS: on an
+/// SM, as ptxas is to have it.
 template <int BM_, int BN_, int BK_, int WM_, int WN_, int TM_, int TN_, int STAGES_, int MIN_BLOCKS_,
           bool ROWS_ = false>
 struct ThinShape {
