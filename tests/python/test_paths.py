@@ -28,8 +28,8 @@ NO_BRANCH = (
 # check has time for; 14c is 13e's composition. Of few k-tiles no small problem has 256 rows, and only there is C not read: their
 # mistakes.toml have a kernel with 256 rows for every problem, which is right. So has 15d's with slices of 64×128, which no small
 # problem has. 15a's and 15d's divide() and 15b's prepare_shape() come to an end of their own where the device has no room for a
-# workspace: tests/parts/split_k_launches_test.cpp takes the room away. On no GPU is an SM too small for all of 15d's blocks. 15c comes to each of its heights in BF16, whose text FP16
-# shares; with more rows it calls 14c's, which has cases of its own.
+# workspace: tests/parts/split_k_launches_test.cpp takes the room away. On no GPU is an SM too small for all of 15d's blocks. 15c
+# comes to each of its heights in BF16, whose text FP16 shares; with more rows it calls 14c's, which has cases of its own.
 _FEWER = r"__half.*Policy<({0}),|Policy<({0}),.*__half|{1}<"
 _TALLEST = r"Policy<256, 4>, false|launch_policy<.*Policy<256, 4> >"
 ELSEWHERE = {
