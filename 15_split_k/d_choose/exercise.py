@@ -26,7 +26,7 @@ EXERCISE = Exercise(
     hints=(
         "A block that counts itself lets others read its sums, and one that waits reads theirs. Which promise about memory does "
         "each make? And let block s begin where block s - 1 ends: what must the formula of an end give for the last one?",
-        "Counting is a release, reading the counter an acquire: common/ptx/flags.hpp has a function for each. fours · s / slices, "
+        "Counting is a release, reading the counter an acquire: common/ptx/flags.hpp has both. fours · s / slices, "
         "rounded down, is 0 for s = 0 and `fours` for s = slices, and grows evenly in between. Multiply before you divide.",
         "nearly the code:\n"
         "  add_release 1 to the counter; while what load_acquire reads of it, minus none, is less than all: nothing\n"
