@@ -1,0 +1,477 @@
+// 15d choose — C tiles of many sizes, thin and flat ones among them, and an estimate that chooses one of them
+// and the number of slices of K. The blocks of a C tile wait for each other, and each adds up a part of it.
+//
+// Changed since 15a: the list of shapes; the loader and the atom, which may keep A's rows; Spread in place of
+// Reduction: all blocks of a C tile add, not the one that finishes last. They wait for each other, so a
+// launch has slices only where all of its blocks are resident at once. prepare() asks how many that are, and
+// estimates how long each shape takes with each number of slices. Should help wherever C is small, has few
+// rows, or has few columns.
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <iterator>
+#include <memory>
+#include <type_traits>
+
+#include "common/error.hpp"
+#include "common/gemm.hpp"
+#include "common/parts/arguments.hpp"
+#include "common/parts/fma/epilogue.hpp"
+#include "common/parts/fma/thin_atom.hpp"
+#include "common/parts/fma/thin_loader.hpp"
+#include "common/parts/fma/thin_shape.hpp"
+#include "common/parts/linear_combination.hpp"
+#include "common/parts/multistage.hpp"
+#include "common/parts/scheduler.hpp"
+#include "common/parts/split_k.hpp"
+#include "common/parts/workspace.hpp"
+#include "common/ptx/flags.hpp"
+#include "common/tma/operands.hpp"
+
+namespace lesson_15d {
+
+template <class... S>
+struct List {};
+template <int BM, int BN, int BK, int WM, int WN, int TM, int TN, int STAGES, int MIN_BLOCKS,
+          bool ROWS = false>
+using Shape = gemm::fma::ThinShape<BM, BN, BK, WM, WN, TM, TN, STAGES, MIN_BLOCKS, ROWS>;
+using Large = Shape<128, 256, 8, 64, 64, 8, 16, 4, 1>;
+using Shapes = List<Shape<8, 128, 16, 8, 64, 4, 4, 4, 6>,          // few rows
+                    Shape<16, 128, 16, 16, 32, 4, 4, 4, 5>,        //
+                    Shape<16, 256, 16, 16, 64, 4, 8, 4, 3>,        //
+                    Shape<32, 256, 16, 32, 64, 8, 8, 4, 3>,        //
+                    Shape<128, 16, 32, 32, 16, 4, 4, 3, 3, true>,  // few columns
+                    Shape<128, 32, 32, 32, 32, 8, 4, 3, 3, true>,  //
+                    Shape<256, 48, 8, 64, 48, 8, 12, 4, 2, true>,  //
+                    Shape<32, 64, 32, 16, 32, 4, 4, 3, 4, true>,   // a small C
+                    Shape<64, 32, 32, 16, 32, 4, 4, 3, 4, true>,   //
+                    Shape<64, 64, 16, 32, 32, 4, 8, 4, 4, true>,   //
+                    Shape<64, 128, 16, 32, 64, 8, 8, 4, 3, true>,  //
+                    Shape<128, 128, 8, 64, 64, 8, 16, 4, 2>,       // a large C
+                    Large>;
+
+/// The parts of a composition. Listed: one of Shapes. ALIGNED_: B and C have four floats together or not at
+/// all, and A where Listed::ROWS.
+template <class Listed, bool ALIGNED_>
+struct Parts {
+    static constexpr bool ALIGNED = ALIGNED_;
+    using S = std::conditional_t<ALIGNED, Listed, typename Listed::Floats>;
+    using Scheduler = gemm::SplitK<gemm::Grouped<8>>;
+    using Mainloop = gemm::Multistage<gemm::fma::ThinLoader<S, ALIGNED>, gemm::fma::ThinAtom<S>, S::STAGES>;
+    using Epilogue = gemm::fma::Epilogue<S, ALIGNED, gemm::LinearCombination>;
+    static_assert(gemm::SliceScheduler<Scheduler>);
+};
+
+constexpr int MOST_SLICES = 127;  // of a C tile; half of 255: see meet()
+static_assert(2 * MOST_SLICES < 256);
+
+/// The workspace: where the slices of a C tile leave their sums and are counted.
+struct Partials {
+    float* sums;  // [slice][C tile][BM][BN]; null where there is one slice
+    // [C tile]: 0 between launches; in one, 256·launch + how many blocks have come, and have gone on
+    unsigned* arrived;
+    unsigned launch;  // which launch with this workspace it is, counted from 1
+};
+
+/// From the sums of slices to C: each block of a C tile writes a part of it. P: Parts.
+template <class P>
+struct Spread {
+    using S = typename P::S;
+    static constexpr int FOURS = S::BN / 4;  // in a row of the C tile
+    static constexpr int AT_ONCE = 8;        // slices, of which four sums are loaded before they are added
+
+    const Partials& partials;
+    const typename P::Epilogue& epilogue;
+    unsigned tiles;  // of C
+
+    __device__ __forceinline__ void store(const float (&sums)[S::TM][S::TN], const gemm::Slice& work) const {
+        const std::int64_t row0 = std::int64_t{work.tile.m} * S::BM, col0 = std::int64_t{work.tile.n} * S::BN;
+        float* const mine = partials.sums + place_of(work, work.slice);
+        gemm::fma::for_each_four<S>(sums, [&](const float* four, int y, int x) {
+            if (row0 + y >= epilogue.out.M) return;
+            if (work.slices == 1) {
+                epilogue.store4(four, row0 + y, col0 + x);
+            } else {
+                *reinterpret_cast<float4*>(mine + y * S::BN + x) =
+                    make_float4(four[0], four[1], four[2], four[3]);
+            }
+        });
+        if (work.slices == 1) return;
+        meet(work);
+        add(work, row0, col0);
+    }
+
+    /// Where a slice's sums of the C tile are, counted in floats.
+    __device__ __forceinline__ std::int64_t place_of(const gemm::Slice& work, int slice) const {
+        return (std::int64_t{slice} * tiles + work.number) * (S::BM * S::BN);
+    }
+
+    /// Until all slices of the C tile have left their sums.
+    __device__ __forceinline__ void meet(const gemm::Slice& work) const {
+        __syncthreads();  // all of the block's sums are stored before one thread reports it
+        if (threadIdx.x == 0) {
+            unsigned* const arrived = &partials.arrived[work.number];
+            const unsigned none = partials.launch << 8, all = static_cast<unsigned>(work.slices);
+            atomicMax(arrived, none);  // from 0, or what an aborted launch has left, to this launch's zero
+            // gap: meeting
+            gemm::ptx::add_release(arrived, 1);
+            while (gemm::ptx::load_acquire(arrived) - none < all) {
+            }
+            // end gap
+            // Who goes on last leaves it ready for the next launch: nobody reads it any more.
+            if (gemm::ptx::add_acquire_release(arrived, 1) - none == 2 * all - 1) *arrived = 0;
+        }
+        __syncthreads();  // now all threads may read what thread 0 may
+    }
+
+    /// The block's part of the rows of the C tile that exist, slice after slice: the same bits in every
+    /// launch.
+    __device__ __forceinline__ void add(const gemm::Slice& work, std::int64_t row0, std::int64_t col0) const {
+        const std::int64_t left = epilogue.out.M - row0;
+        const int fours = static_cast<int>(left < S::BM ? left : S::BM) * FOURS;
+        // gap: part
+        const int begin = fours * work.slice / work.slices, end = fours * (work.slice + 1) / work.slices;
+        // end gap
+        const std::int64_t pitch = std::int64_t{tiles} * (S::BM * S::BN);  // from a slice to the next
+        for (int four = begin + static_cast<int>(threadIdx.x); four < end; four += S::THREADS) {
+            const std::int64_t col = col0 + four % FOURS * 4;
+            if (col >= epilogue.out.N) continue;
+            const float* const from = partials.sums + place_of(work, 0) + 4 * four;
+            float total[4] = {};
+#pragma unroll 1
+            for (int slice = 0; slice < work.slices; slice += AT_ONCE) {
+                float4 some[AT_ONCE];
+#pragma unroll
+                for (int i = 0; i < AT_ONCE; ++i) {
+                    some[i] = slice + i < work.slices
+                                  ? *reinterpret_cast<const float4*>(from + (slice + i) * pitch)
+                                  : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+                }
+#pragma unroll
+                for (int i = 0; i < AT_ONCE; ++i) {
+                    total[0] += some[i].x, total[1] += some[i].y;
+                    total[2] += some[i].z, total[3] += some[i].w;
+                }
+            }
+            epilogue.store4(total, row0 + four / FOURS, col);
+        }
+    }
+};
+
+// A, B, C: see gemm::Arguments. scheduler: C tiles of BM×BN, k-tiles of BK, none where alpha is 0, and
+// slices, of several only where all blocks are resident at once. P: Parts.
+template <class P>
+__global__ void __launch_bounds__(P::S::THREADS, P::S::MIN_BLOCKS)
+    sgemm_choose(gemm::Arguments<float> arguments, typename P::Scheduler scheduler, Partials partials,
+                 gemm::LinearCombination output) {
+    using S = typename P::S;
+    extern __shared__ __align__(16) char shared[];
+    typename P::Mainloop mainloop{
+        {arguments, shared}, gemm::fma::ThinAtom<S>(shared), static_cast<int>((arguments.K - 1) % S::BK) + 1};
+    const typename P::Epilogue epilogue{arguments, output};
+    const Spread<P> spread{partials, epilogue, scheduler.size.tiles.m * scheduler.size.tiles.n};
+
+    const gemm::Slice work = scheduler.first();
+    mainloop.fill(work);
+    typename P::Mainloop::Sums sums = {};
+    mainloop.multiply(sums, work);
+    spread.store(sums, work);
+}
+
+/// What f returns for the Parts that fit the problem, of the shape with this index.
+template <class S, class... Rest, class F>
+auto with_parts(List<S, Rest...> /*shapes*/, int shape, const gemm::Problem& p, const F& f) {
+    if constexpr (sizeof...(Rest) > 0) {
+        if (shape > 0) return with_parts(List<Rest...>(), shape - 1, p, f);
+    }
+    return gemm::aligned<float>(p, S::ROWS) ? f(Parts<S, true>()) : f(Parts<S, false>());
+}
+
+template <class... S>
+constexpr int count_of(List<S...> /*shapes*/) {
+    return sizeof...(S);
+}
+constexpr int SHAPES = count_of(Shapes());
+
+/// The kernel, told how much shared memory it may have: beyond 48 KiB CUDA wants that. An SM divides one
+/// memory between L1 and shared memory; all that can be shared is to be, since only then are as many blocks
+/// resident as candidate_of() counts. Throws gemm::CudaError.
+template <class P>
+auto kernel_of() {
+    const auto kernel = sgemm_choose<P>;
+    CUDA_CHECK(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, P::Mainloop::SHARED));
+    CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                    cudaSharedmemCarveoutMaxShared));
+    return kernel;
+}
+
+// The estimate. Its numbers were fitted to times on an H200.
+// How long an SM with many warps takes for a step of K of a C tile, in ns, in the order of Shapes.
+constexpr double STEP_TIME[] = {8.45, 13.4, 22.4, 34.7, 19.1, 23.5, 60.5,
+                                11.4, 12.4, 20.0, 41.4, 70.0, 127.0};
+static_assert(std::size(STEP_TIME) == SHAPES);
+// With w warps on the SM it takes 1 + WAIT / w times as long: a warp that waits has fewer others beside it.
+constexpr double WAIT = 1.6, WAIT_FLOATS = 5.9;  // where four floats come at a time, and where one does
+constexpr double LAUNCH = 2000;                  // ns, of any launch
+constexpr double FILL = 560;                     // ns, until the first k-tiles of a wave of blocks are there
+constexpr double STORE = 0.1;                    // ns an SM takes to write an element of C
+constexpr double DRAM = 4130;                    // bytes of DRAM that a GPU reads in a ns …
+constexpr double FLIGHT = 40 * 1024;  // … with so many on their way to each SM; with fewer, in proportion
+constexpr double MEET = 1500;         // ns, for which the blocks of a C tile wait for each other,
+constexpr double MEET_EACH = 46;      // and so many more for each slice
+constexpr double SUMS = 1900;         // bytes of sums that are written and read in a ns, in L2 as a rule
+
+/// What the estimate knows of a shape.
+struct Candidate {
+    std::int64_t tiles;      // of C
+    int rows, cols;          // of C in a C tile
+    int depth, k_tiles;      // steps of K in a k-tile; k-tiles
+    int stages, warps;       // of a block
+    int resident;            // blocks that an SM has at once
+    double step_time, wait;  // see STEP_TIME, WAIT
+};
+
+/// How long a launch takes, by estimate, in ns. M, N, c.resident > 0.
+double time_of(const gemm::Problem& p, const Candidate& c, int slices, int sms) {
+    const auto number = [](std::int64_t n) { return static_cast<double>(n); };
+    const double m = number(p.M), n = number(p.N), k = c.k_tiles == 0 ? 0.0 : number(p.K);
+    // Products: the SM with the most blocks has so many of them, `resident` at a time.
+    const std::int64_t blocks = c.tiles * slices, of_sm = gemm::ceil_div(blocks, sms);
+    const auto step = [&](std::int64_t together) {  // of K, of so many blocks
+        return together == 0 ? 0.0
+                             : number(together) * c.step_time * (1.0 + c.wait / number(together * c.warps));
+    };
+    const double steps = number(gemm::ceil_div(c.k_tiles, slices)) * c.depth;
+    const double products =
+        steps * (number(of_sm / c.resident) * step(c.resident) + step(of_sm % c.resident)) +
+        FILL * number(gemm::ceil_div(of_sm, c.resident)) + STORE * number(of_sm) * c.rows * c.cols;
+    // Bytes of A, B and C: as fast as DRAM is, if enough of them are on their way (Little's law).
+    const double in_flight = number(std::min(blocks, std::int64_t{sms} * c.resident)) / sms * (c.stages - 1) *
+                             c.depth * 4 * (c.rows + c.cols);
+    const double bytes = 4 * (m * k + k * n + m * n) / (DRAM * std::min(1.0, in_flight / FLIGHT));
+    // Slices: each leaves its sums, and all are read.
+    const double adding = slices == 1 ? 0.0 : MEET + MEET_EACH * slices + 2 * 4 * m * n * slices / SUMS;
+    return LAUNCH + std::max(products, bytes) + adding;
+}
+
+template <class P>
+std::int64_t tiles_of(const gemm::Problem& p) {
+    return gemm::ceil_div(p.M, P::S::BM) * gemm::ceil_div(p.N, P::S::BN);
+}
+
+template <class P>
+int k_tiles_of(const gemm::Problem& p) {  // BLAS: alpha == 0 must not read A or B
+    return p.alpha == 0.0f ? 0 : static_cast<int>(gemm::ceil_div(p.K, P::S::BK));
+}
+
+template <class P>
+Candidate candidate_of(const gemm::Problem& p, int shape) {
+    using S = typename P::S;
+    int resident = 0;
+    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &resident, reinterpret_cast<const void*>(kernel_of<P>()), S::THREADS, P::Mainloop::SHARED));
+    return {.tiles = tiles_of<P>(p),
+            .rows = static_cast<int>(std::min<std::int64_t>(p.M, S::BM)),
+            .cols = static_cast<int>(std::min<std::int64_t>(p.N, S::BN)),
+            .depth = S::BK,
+            .k_tiles = k_tiles_of<P>(p),
+            .stages = S::STAGES,
+            .warps = S::THREADS / 32,
+            .resident = resident,
+            .step_time = STEP_TIME[shape],
+            .wait = P::ALIGNED ? WAIT : WAIT_FLOATS};
+}
+
+struct Choice {
+    int shape = 0, slices = 1;
+};
+
+/// Throws gemm::Error where no shape was estimated, which no GPU from 8.0 on comes to.
+void require_one(double best) {
+    if (best == 0.0) throw gemm::Error("15d_choose: an SM of this GPU has no room for any of its blocks.");
+}
+
+/// The shape and the number of slices with the shortest time, by estimate, among shapes of which an SM has
+/// room for a block. There are slices only where all blocks are resident; a choice that comes later has to be
+/// faster by 1 %. Throws gemm::Error.
+Choice choose(const gemm::Problem& p) {
+    Choice choice;
+    if (p.M == 0 || p.N == 0) return choice;
+    double best = 0.0;
+    const int sms = gemm::multiprocessors();
+    for (int shape = 0; shape < SHAPES; ++shape) {
+        const Candidate c =
+            with_parts(Shapes(), shape, p, [&]<class P>(P) { return candidate_of<P>(p, shape); });
+        const std::int64_t room = std::int64_t{sms} * c.resident;
+        const int most = c.resident == 0 ? 0 : std::max(1, std::min(c.k_tiles, MOST_SLICES));
+        for (int slices = 1; slices <= most && (slices == 1 || c.tiles * slices <= room); ++slices) {
+            const double time = time_of(p, c, slices, sms);
+            if (best > 0.0 && time >= 0.99 * best) continue;
+            best = time;
+            choice = {shape, slices};
+        }
+    }
+    require_one(best);
+    return choice;
+}
+
+/// What a problem needs before its launch. Launches with one of them must not overlap, since they share a
+/// workspace; nor should those with two that have slices, which could wait for each other's SMs.
+struct Division {
+    void (*launch)(const gemm::Problem&, const Division&, cudaStream_t) = nullptr;
+    int slices = 1;
+    gemm::Workspace sums, arrived;
+    mutable std::atomic<unsigned> launches = 0;
+};
+
+template <class P>
+typename P::Scheduler scheduler_for(const gemm::Problem& p, int slices) {
+    return {{gemm::tiles_of(p.M, p.N, P::S::BM, P::S::BN), k_tiles_of<P>(p)}, slices};
+}
+
+template <class P>
+void launch_parts(const gemm::Problem& p, const Division& plan, cudaStream_t stream) {
+    const auto scheduler = scheduler_for<P>(p, plan.slices);
+    const Partials partials{static_cast<float*>(plan.sums.data()),
+                            static_cast<unsigned*>(plan.arrived.data()), ++plan.launches};
+    const auto kernel = kernel_of<P>();
+    kernel<<<scheduler.blocks(), P::S::THREADS, P::Mainloop::SHARED, stream>>>(
+        gemm::arguments_of<float>(p), scheduler, partials, gemm::LinearCombination{p.alpha, p.beta});
+}
+
+/// The workspace for so many sums and C tiles, or one slice where there is no room for it.
+void divide(Division& plan, int slices, std::size_t sums, std::size_t tiles) {
+    if (slices == 1) return;
+    plan.sums = gemm::Workspace(sums * sizeof(float));
+    plan.arrived = gemm::Workspace::of_zeros(tiles * sizeof(unsigned));
+    if (plan.sums.data() != nullptr && plan.arrived.data() != nullptr) {
+        plan.slices = slices;
+        return;
+    }
+    std::fprintf(stderr,
+                 "15d_choose: the GPU has no room for a workspace of %zu bytes, for %d slices of K; each C "
+                 "tile is computed in one piece.\n",
+                 sums * sizeof(float), slices);
+    plan.sums = gemm::Workspace();
+    plan.arrived = gemm::Workspace();
+}
+
+gemm::Plan prepare(const gemm::Problem& p) {
+    const auto plan = std::make_shared<Division>();
+    const Choice choice = choose(p);
+    with_parts(Shapes(), choice.shape, p, [&]<class P>(P) {
+        plan->launch = launch_parts<P>;
+        const std::size_t tiles = static_cast<std::size_t>(tiles_of<P>(p));
+        divide(*plan, choice.slices, static_cast<std::size_t>(choice.slices) * tiles * P::S::BM * P::S::BN,
+               tiles);
+    });
+    return plan;
+}
+
+void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
+    if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error
+    const Division& division = *static_cast<const Division*>(plan);
+    division.launch(p, division, stream);
+}
+
+template <class P>
+gemm::Owner owner_in(const gemm::Problem& p, std::int64_t row, std::int64_t col, int slices) {
+    using S = typename P::S;
+    const auto scheduler = scheduler_for<P>(p, slices);
+    const unsigned block = scheduler.block_of(gemm::tile_of(row, col, S::BM, S::BN));  // of the last slice
+    const int y = static_cast<int>(row % S::BM), x = static_cast<int>(col % S::BN);
+    if (slices == 1) {
+        return {{block, 0, 0}, {static_cast<unsigned>(gemm::fma::thread_of_thin<S>(y, x)), 0, 0}};
+    }
+    constexpr int FOURS = Spread<P>::FOURS;
+    const int fours = static_cast<int>(std::min<std::int64_t>(S::BM, p.M - (row - y))) * FOURS;
+    const int four = y * FOURS + x / 4;
+    int slice = 0;
+    while (fours * (slice + 1) / slices <= four) ++slice;
+    const unsigned before = static_cast<unsigned>(tiles_of<P>(p)) * static_cast<unsigned>(slices - 1 - slice);
+    const int thread = (four - fours * slice / slices) % S::THREADS;
+    return {{block - before, 0, 0}, {static_cast<unsigned>(thread), 0, 0}};
+}
+
+/// As divided where there is room for a workspace.
+gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
+    const Choice choice = choose(p);
+    return with_parts(Shapes(), choice.shape, p,
+                      [&]<class P>(P) { return owner_in<P>(p, row, col, choice.slices); });
+}
+
+const gemm::Tile tile{Large::BM, Large::BN, Large::BK};
+const gemm::Constant constants[] = {{"WM", Large::WM},         {"WN", Large::WN},
+                                    {"TM", Large::TM},         {"TN", Large::TN},
+                                    {"STAGES", Large::STAGES}, {"MOST_SLICES", MOST_SLICES}};
+const gemm::Offer variants[] = {
+    {.variant = gemm::of_type(gemm::DType::fp32),
+     .kernel = reinterpret_cast<const void*>(&sgemm_choose<Parts<Large, true>>),
+     .architectures = {.from = 80},
+     .configuration = {.tile = tile,
+                       .constants = constants,
+                       .block = dim3(Large::THREADS),
+                       .dynamic_shared_bytes = Parts<Large, true>::Mainloop::SHARED}}};
+
+// Of each shape, but for slices of 64×128, which small problems have not. Only the paths of 32×64 are
+// launched twice.
+const gemm::Reach reaching[] = {
+    {.path = "slices of 8×128, four floats at a time", .M = 1, .N = 4, .K = 168, .multiprocessors = 48},
+    {.path = "slices of 8×128, a float at a time", .M = 1, .N = 1, .K = 97, .multiprocessors = 8},
+    {.path = "slices of 16×128, four floats at a time", .M = 12, .N = 4, .K = 164, .multiprocessors = 4},
+    {.path = "slices of 16×128, a float at a time", .M = 11, .N = 1, .K = 65, .multiprocessors = 6},
+    {.path = "slices of 16×256, four floats at a time", .M = 9, .N = 168, .K = 244, .multiprocessors = 6},
+    {.path = "slices of 16×256, a float at a time", .M = 9, .N = 163, .K = 169, .multiprocessors = 2},
+    {.path = "slices of 32×256, four floats at a time", .M = 25, .N = 236, .K = 212, .multiprocessors = 3},
+    {.path = "slices of 32×256, a float at a time", .M = 17, .N = 199, .K = 238, .multiprocessors = 3},
+    {.path = "slices of 128×16, four floats at a time", .M = 70, .N = 4, .K = 184, .multiprocessors = 8},
+    {.path = "slices of 128×16, a float at a time", .M = 97, .N = 1, .K = 143, .multiprocessors = 3},
+    {.path = "slices of 128×32, four floats at a time", .M = 75, .N = 28, .K = 252, .multiprocessors = 4},
+    {.path = "slices of 128×32, a float at a time", .M = 74, .N = 19, .K = 183, .multiprocessors = 2},
+    {.path = "slices of 256×48, four floats at a time", .M = 211, .N = 36, .K = 132, .multiprocessors = 3},
+    {.path = "slices of 256×48, a float at a time", .M = 218, .N = 35, .K = 194, .multiprocessors = 3},
+    {.path = "slices of 32×64, four floats at a time",
+     .M = 9,
+     .N = 4,
+     .K = 200,
+     .multiprocessors = 4,
+     .again = true},
+    {.path = "slices of 32×64, a float at a time",
+     .M = 1,
+     .N = 2,
+     .K = 246,
+     .multiprocessors = 12,
+     .again = true},
+    {.path = "slices of 64×32, four floats at a time", .M = 34, .N = 4, .K = 204, .multiprocessors = 4},
+    {.path = "slices of 64×32, a float at a time", .M = 35, .N = 1, .K = 103, .multiprocessors = 4},
+    {.path = "slices of 64×64, four floats at a time", .M = 35, .N = 40, .K = 220, .multiprocessors = 6},
+    {.path = "slices of 64×64, a float at a time", .M = 21, .N = 53, .K = 77, .multiprocessors = 6},
+    {.path = "slices of 128×128, four floats at a time", .M = 473, .N = 108, .K = 428, .multiprocessors = 7},
+    {.path = "slices of 128×128, a float at a time", .M = 255, .N = 105, .K = 151, .multiprocessors = 1},
+    {.path = "slices of 128×256, four floats at a time", .M = 117, .N = 212, .K = 252, .multiprocessors = 3},
+    {.path = "slices of 128×256, a float at a time", .M = 114, .N = 195, .K = 179, .multiprocessors = 1},
+    {.path = "whole 16×256, four floats at a time", .M = 10, .N = 144, .K = 4, .multiprocessors = 1},
+    {.path = "whole 16×256, a float at a time", .M = 22, .N = 151, .K = 1, .multiprocessors = 1},
+    {.path = "whole 128×32, four floats at a time", .M = 67, .N = 24, .K = 20, .multiprocessors = 1},
+    {.path = "whole 128×32, a float at a time", .M = 338, .N = 18, .K = 17, .multiprocessors = 1},
+    {.path = "whole 256×48, four floats at a time", .M = 81, .N = 4, .K = 4, .multiprocessors = 1},
+    {.path = "whole 256×48, a float at a time", .M = 175, .N = 3, .K = 1, .multiprocessors = 1},
+    {.path = "whole 64×32, four floats at a time", .M = 39, .N = 4, .K = 20, .multiprocessors = 1},
+    {.path = "whole 64×32, a float at a time", .M = 34, .N = 1, .K = 27, .multiprocessors = 1},
+    {.path = "whole 64×64, four floats at a time", .M = 18, .N = 4, .K = 4, .multiprocessors = 1},
+    {.path = "whole 64×64, a float at a time", .M = 38, .N = 1, .K = 3, .multiprocessors = 1},
+    {.path = "whole 128×128, four floats at a time", .M = 76, .N = 68, .K = 4, .multiprocessors = 1},
+    {.path = "whole 128×128, a float at a time", .M = 82, .N = 243, .K = 1, .multiprocessors = 2}};
+
+extern const gemm::Lesson lesson{.name = "15d_choose",
+                                 .part = 3,
+                                 .ladder = "fp32",
+                                 .variants = variants,
+                                 .reaching = reaching,
+                                 .prepare = prepare,
+                                 .launch = launch,
+                                 .owner = owner};
+
+}  // namespace lesson_15d
