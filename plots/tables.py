@@ -22,7 +22,8 @@ recorded yet, each says so. What `./gemm profile --energy --record` measured of 
 cycles: what it waits for while it multiplies with 64 HMMAs, in 09 a k-tile of 32 steps. Some of the rows of these are shown by
 their names (excerpt.py). What is between
 <!-- outline:lessons --> and <!-- /outline --> comes from the lessons (outline.py). What `./gemm atlas --record` measured of
-a type stands between <!-- atlas:fp32 --> and <!-- /atlas -->, with its picture.
+a type stands between <!-- atlas:fp32 --> and <!-- /atlas -->, with its picture; <!-- atlas:fp32:16x4096x4096,9840x32x16096 -->
+has the times of those shapes alone.
 """
 
 from __future__ import annotations
@@ -99,6 +100,10 @@ def _progression(results: Results, order: Sequence[str], variant: str) -> list[s
 
 def _milliseconds(value: float) -> str:
     return f"{value:.1f}" if value >= 100 else f"{value:.2f}" if value >= 10 else f"{value:.3f}"
+
+
+def _microseconds(ms: float) -> str:
+    return f"{1000 * ms:.0f}" if ms >= 0.1 else f"{1000 * ms:.1f}"
 
 
 def _or_none(value: float | None) -> str:
@@ -654,14 +659,32 @@ def render_energy(lesson: str, results: Mapping) -> str:
     return "\n".join([*_table(header, rows), "", f"{where}. {what} {again}"]) + "\n"
 
 
-def render_atlas(variant: str, results: RecordedAtlas | None) -> str:
-    """The Markdown of a type's atlas: its picture, and a row for each group of shapes. Without markers, ending in a newline.
-    Throws UserError for a type that has none."""
+def _atlas_shapes(wanted: Iterable[str], results: RecordedAtlas) -> list[str]:
+    runs = {data.shape(run, "x"): run for run in results["runs"]}
+    if missing := [shape for shape in wanted if shape not in runs]:
+        raise UserError(f"The atlas has no shape {missing[0]!r}; `./gemm atlas --shapes` lists those that it is to have.")
+    found = [runs[shape] for shape in wanted]
+    rows = [
+        [data.shape(run), *map(_microseconds, (run["ms_median"], run["baseline_ms_median"])), data.ratio(run["ratio"])]
+        for run in found
+    ]
+    header = ["M×N×K", f"{results['lesson']}, µs", "cuBLAS, µs", "ratio to cuBLAS"]
+    where = ", ".join([data.label(results["variant"]), *data.provenance(results)])
+    return [*_table(header, rows), "", f"{where}, L2 cold. Reproduce with `./gemm atlas`."]
+
+
+def render_atlas(name: str, results: RecordedAtlas | None) -> str:
+    """The Markdown of a type's atlas, `fp32`: its picture, and a row for each group of shapes. Or, `fp32:16x4096x4096,…`, a row
+    for each of these shapes. Without markers, ending in a newline. Throws UserError for a type that has none, or a shape that is
+    not in it."""
+    variant, _, shapes = name.partition(":")
     if variant not in recorded_atlas.VARIANTS:
         raise UserError(f"There is no atlas of {variant!r}; there are {' and '.join(recorded_atlas.VARIANTS)}.")
     what = f"The atlas of {data.label(variant)}"
     if results is None:
         return f"*{what} is not recorded yet; `./gemm atlas --record` records it.*\n"
+    if shapes:
+        return "\n".join(_atlas_shapes(shapes.split(","), results)) + "\n"
     rows = [
         [name, str(group.shapes), *map(data.ratio, (group.mean, group.least["ratio"])), data.shape(group.least), str(group.slow)]
         for name, group in recorded_atlas.groups(results["runs"]).items()
@@ -796,7 +819,7 @@ KINDS: dict[str, Callable[[Path], Render | None]] = {
     "shapes": _of(data.tuned, render_shapes),
     "energy": lambda root: lambda name: render_energy(name, data.energy(root) or {"turns": []}),
     "timeline": _of_timeline,
-    "atlas": lambda root: lambda name: render_atlas(name, data.atlas(root, name)),
+    "atlas": lambda root: lambda name: render_atlas(name, data.atlas(root, excerpt.lesson_of(name))),
     "outline": lambda root: lambda name: outline.render(name, root),
 }
 

@@ -26,6 +26,7 @@ NOT_CODE = re.compile(
 SPACE = r"(?:\s|\\\n)*"
 ASM = re.compile(rf"\b(?:asm|__asm__|__asm){SPACE}(?:(?:volatile|__volatile__){SPACE})?\(")
 ASSERT = re.compile(r"(?<![\w:.])assert(?=\s*\()")
+DIRECTIVE = re.compile(r"^[ \t]*#", re.MULTILINE)
 NOT_INLINE = re.compile(r"\b__noinline__\b")
 # A kernel's address as void*: in front of it, and what may stand behind it.
 HIDDEN_KERNEL = re.compile(
@@ -115,6 +116,11 @@ def _on_one_line(text: str) -> str:
     return re.sub(r"\\?\n", " ", bare)
 
 
+def _template(text: str) -> str:
+    """An asm statement's literals. Where directives stand between them, all keep their lines."""
+    return text if DIRECTIVE.search(code_of(text)) else _on_one_line(text)
+
+
 def with_ptx(text: str) -> str:
     """asm statements become calls of common/cpu/ptx/inline_ptx.hpp's run()."""
     code, out, done = code_of(text), [], 0
@@ -123,7 +129,7 @@ def with_ptx(text: str) -> str:
             continue
         end = closing(code, statement.end())
         sections = split(code, statement.end(), end, ":")
-        template = _on_one_line(text[slice(*sections[0])])
+        template = _template(text[slice(*sections[0])])
         names: list[str] = []
         passed: list[str] = ["::cpu_device::Here{}"]
         for section, function in zip(sections[1:3], ("out", "in"), strict=False):

@@ -56,7 +56,7 @@ ALIGNED = r"(?:__align__|alignas|__attribute__) ?\((?:[^()]|\((?:[^()]|\([^()]*\
 DYNAMIC_SHARED = re.compile(rf"extern\s{{1,99}}(?P<before>{ALIGNED}\s{{1,99}})?__shared__\b(?P<declared>[^;]{{1,400}});")
 DECLARED = re.compile(
     rf" ?(?P<aligned>(?:{ALIGNED} ?)*)"
-    rf"(?P<type>(?!{ALIGNED})[A-Za-z_:][\w: ]*(?:<[^;]*>)?[ *]*?) ?(?P<behind>{ALIGNED} ?)?"
+    rf"(?P<type>(?!{ALIGNED})[A-Za-z_:][\w: ]*(?:<[^;]*>[\w:]*)?[ *]*?) ?(?P<behind>{ALIGNED} ?)?"
     r"\b(?P<name>\w+) ?(?P<array>\[ ?\](?P<rows>(?: ?\[[^\[\]]+\])*))? ?"
 )
 # Where `alignas` may not stand: behind what __shared__ becomes.

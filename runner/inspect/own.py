@@ -345,12 +345,13 @@ def _program(file: Path, options: Options, like: str | None, folder: Path) -> tu
     unlinked(
         process.stream([*tools["kernel"], "-o", made, "-c", lesson], "Compiling the descriptor", process.unseen), "the program"
     )
-    return _linked(file, options, tools, flags, [kernel, made], folder, said), said
+    return _linked(file, options, tools, flags, [kernel, made], folder, said, compiler), said
 
 
 def _linked(
-    file: Path, options: Options, tools: Mapping, flags: Sequence[str], objects: list[Path], folder: Path, said: list[str]
-) -> Path:
+    file: Path, options: Options, tools: Mapping, flags: Sequence[str], objects: list[Path], folder: Path, said: list[str],
+    compiler: Compiler,
+) -> Path:  # fmt: skip
     """The program, with those sources beside the file that define what is missing."""
     program = folder / "program"
     for number in range(_OTHERS + 1):
@@ -361,7 +362,9 @@ def _linked(
         what = undefined.rsplit("undefined reference to", 1)[-1].strip(" `'")
         other = _defining(file, what) if number < _OTHERS else None
         if other is None:
-            raise UserError(f"{file} calls {what}, which the CPU device does not have.", status=1)
+            why = compiler.why_missing(what)
+            missing = "does not compile for it" if why else "the CPU device does not have"
+            raise UserError(f"{file} calls {what}, which {missing}.{why}", status=1)
         said.append(f"Compiled with it: {other}.")
         text = foreign().followed(other, str(other), _folders(other, options))
         objects.append(Compiler(tools, str(other), text, flags, folder / f"other{number}").compiled())

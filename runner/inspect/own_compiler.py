@@ -70,7 +70,13 @@ class Compiler:
             if not self._left_out("\n".join(done.lines)):
                 break
         lines = "\n".join(f"  {line}" for line in self._cause(first_error(done.lines)))
-        raise UserError(f"{self._name} does not compile for the CPU device.\n{lines}", status=1)
+        empty = f" Headers that are not here count as empty: {', '.join(self.headers)}." if self.headers else ""
+        raise UserError(f"{self._name} does not compile for the CPU device.{empty}\n{lines}", status=1)
+
+    def why_missing(self, called: str) -> str:
+        """Behind the sentence that a function is called and is not there: why it was left out; nothing where it was not."""
+        found = re.search(r"(\w+)\s*(?:<[^()]*>)?\s*(?:\(|$)", called)
+        return "".join(f"\n  {line}" for line in self._cause(self._why.get(found[1], ()) if found else ()))
 
     def _cause(self, told: tuple[str, ...]) -> tuple[str, ...]:
         """Why that is missing which an error names and which was left out."""

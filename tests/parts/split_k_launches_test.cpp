@@ -149,6 +149,8 @@ void require_whole_tiles_without_room(const Step& step) {
 constexpr Step kSplitK{"15a_split_k", 4 * 6 * 64 * 64 * sizeof(float), 6 * sizeof(unsigned)};
 // 24 blocks, of which the last leaves nothing.
 constexpr Step kStreamK{"15b_stream_k", 23 * 64 * 64 * sizeof(float), 24 * sizeof(unsigned)};
+// Twelve C tiles of 32×64 in eight slices, each with a counter.
+constexpr Step kChoose{"15d_choose", 8 * 12 * 32 * 64 * sizeof(float), 12 * sizeof(unsigned)};
 
 }  // namespace
 
@@ -160,12 +162,49 @@ TEST_CASE(
     "stream-K: 20 launches give the same bits in any order of blocks, and after one that was cut short") {
     require_same_bits(kStreamK);
 }
+TEST_CASE(
+    "shares of the adding: 20 launches give the same bits in any order of blocks, and after one that was cut "
+    "short") {
+    require_same_bits(kChoose);
+}
 TEST_CASE("split-K: without room for a workspace C tiles are computed in one piece, and a sentence says so") {
     require_whole_tiles_without_room(kSplitK);
 }
 TEST_CASE(
     "stream-K: without room for a workspace C tiles are computed in one piece, and a sentence says so") {
     require_whole_tiles_without_room(kStreamK);
+}
+TEST_CASE(
+    "shares of the adding: without room for a workspace C tiles are computed in one piece, and a sentence "
+    "says "
+    "so") {
+    require_whole_tiles_without_room(kChoose);
+}
+
+TEST_CASE(
+    "shares of the adding: where fewer blocks fit than were planned for, the launch ends with a sentence") {
+    const gemm::Lesson& lesson = test::lesson(kChoose.lesson);
+    const Device device(kMultiprocessors);
+    gemm::Workload w(the_shape(true), test::seed());
+    const gemm::Plan plan = lesson.prepare(w.problem());
+    const std::vector<std::byte> expected = launched(lesson, w, plan.get());
+    cpu_device::set_multiprocessors(1);  // each block waits for all of its C tile: of 96 few fit
+    for (unsigned seed = 0; seed <= 3; ++seed) {
+        cpu_device::set_schedule_seed(seed);
+        std::string said;
+        try {
+            (void)launched(lesson, w, plan.get());
+        } catch (const gemm::Error& error) {
+            said = error.what();
+            (void)cudaGetLastError();
+        }
+        INFO("seed " << seed);
+        test::require_contains(said, "no block can go on");
+        test::require_contains(said, "they wait for blocks that have not started");
+    }
+    cpu_device::set_multiprocessors(kMultiprocessors);
+    cpu_device::set_schedule_seed(0);
+    CHECK(launched(lesson, w, plan.get()) == expected);
 }
 
 TEST_CASE("stream-K: where C tiles are shared there are no more blocks than SMs, so that all are resident") {

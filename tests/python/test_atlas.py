@@ -346,6 +346,16 @@ def test_tables(approve: Approve) -> None:
         tables.render_atlas("fp16", None)
 
 
+def test_a_page_may_have_the_rows_of_some_shapes() -> None:
+    lines = tables.render_atlas("bf16:16x4096x4096,1x4096x4096", made_up()).splitlines()
+    assert [line.split(" | ")[0] for line in lines[2:4]] == ["| 16×4096×4096", "| 1×4096×4096"]
+    assert lines[2].endswith("| 1000 | 8.0 | 0.650 |")
+    assert lines[5].startswith("BF16, NVIDIA X999 <Test>, 2031-02-03, commit 0123456")
+    assert "not recorded yet" in tables.render_atlas("fp32:16x4096x4096", None)
+    with pytest.raises(UserError, match="no shape '2x2x2'"):
+        tables.render_atlas("bf16:2x2x2", made_up())
+
+
 def test_what_is_published_fits() -> None:
     for variant in recorded.VARIANTS:
         if found := data.atlas(REPOSITORY, variant):

@@ -112,6 +112,137 @@ def test_shared_arrays_of_an_extern_c_kernel_are_its_own(tmp_path: Path) -> None
     assert {line["array"] for line in found["lines"]} == {"A", "B", "C", "As"}
 
 
+def test_shared_arrays_of_functions_that_a_kernel_calls_are_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    text = """namespace gemm {
+template <int T>
+__device__ float staged(const float* from) {
+    __shared__ float taken[T];
+    __syncthreads();
+    taken[threadIdx.x] = from[threadIdx.x];
+    __syncthreads();
+    return taken[T - 1 - threadIdx.x + BEYOND];
+}
+}  // namespace gemm
+template <int T>
+__device__ void all_of_it(int N, int K, const float* A, const float* B, float* C) {
+    __shared__ float row[T];
+    float sum = 0.0f;
+    for (int k = 0; k < K; k += T) {
+        __syncthreads();
+        row[T - 1 - threadIdx.x] = gemm::staged<T>(A + blockIdx.x * K + k);
+        __syncthreads();
+        for (int i = 0; i < T; ++i) sum += row[i] * B[(k + i) * N + threadIdx.x];
+    }
+    C[blockIdx.x * N + threadIdx.x] = sum;
+}
+#define KERNEL(T) \\
+    extern "C" __global__ void rows_##T(int N, int K, const float* A, const float* B, float* C) { \\
+        all_of_it<T>(N, K, A, B, C);                                                              \\
+    }
+KERNEL(32)
+KERNEL(64)
+"""
+    file.write_text(text, encoding="utf-8")
+    options = ["--call=rows_32<<<M,N>>>", "--sizes=2x32x64"]
+    found, status = traced(file, *options, "--define=BEYOND=0")
+    assert (found["error"], found["findings"], found["verdict"]["passed"], status) == (None, [], True, 0)
+    assert {line["array"] for line in found["lines"]} == {"A", "B", "C", "row", "taken"}
+    found, status = traced(file, *options, "--define=BEYOND=1")
+    assert ({one["id"] for one in found["findings"]}, status) == ({"shared_out_of_bounds"}, 1)
+    assert "past the end of taken" in found["findings"][0]["text"]
+
+
+def test_a_kernel_may_be_called_as_the_course_is(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    text = """namespace {
+__global__ void gemm(int N, int K, const float* A, const float* B, float* C) {
+    float sum = 0.0f;
+    for (int k = 0; k < K; ++k) sum += A[blockIdx.x * K + k] * B[k * N + threadIdx.x];
+    C[blockIdx.x * N + threadIdx.x] = sum;
+}
+}  // namespace
+void run(unsigned M, unsigned N, int K, const float* A, const float* B, float* C) {
+    uint3 grid = {M, 1, 1}, block = {N, 1, 1};
+    gemm<<<grid, block>>>(N, K, A, B, C);
+}
+"""
+    for within in (text, text.replace("namespace {", "").replace("}  // namespace", "")):
+        file.write_text(within, encoding="utf-8")
+        for call in ("gemm<<<M, N>>>", "run(M, N, K, A, B, C)"):
+            found, status = traced(file, f"--call={call}", "--sizes=2x32x16")
+            assert (found["error"], found["findings"], found["verdict"]["passed"], status) == (None, [], True, 0)
+
+
+def test_a_block_copies_between_pointers_of_two_types(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    text = """#include <cooperative_groups.h>
+#include <cuda/pipeline>
+__global__ void rows(int N, const float* A, const float* B, float* C) {
+    auto block = cooperative_groups::this_thread_block();
+    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 1> state;
+    __shared__ float4 row[8];
+    auto pipe = cuda::make_pipeline(block, &state);
+    pipe.producer_acquire();
+    cuda::memcpy_async(block, row, A + blockIdx.x * 32, 32 * sizeof(float), pipe);
+    pipe.producer_commit();
+    pipe.consumer_wait();
+    __syncthreads();
+    float sum = 0.0f;
+    for (int k = 0; k < 32; ++k) sum += (&row[k / 4].x)[k % 4] * B[k * N + threadIdx.x];
+    C[blockIdx.x * N + threadIdx.x] = sum;
+}
+"""
+    file.write_text(text, encoding="utf-8")
+    found, status = traced(file, "--call=rows<<<M, N>>>(N, A, B, C)", "--sizes=2x32x32")
+    assert (found["error"], found["findings"], found["verdict"]["passed"], status) == (None, [], True, 0)
+
+
+def test_an_asm_statement_may_have_directives_in_it(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    text = """__device__ float loaded(const float* from, bool guard) {
+    float value;
+    asm volatile("{.reg .pred p;\\n"
+                 " setp.ne.b32 p, %2, 0;\\n"
+                 " mov.b32 %0, 0;\\n"
+#if __CUDACC_VER_MAJOR__ >= 11 && \\
+    __CUDA_ARCH__ >= 750
+                 " @p ld.global.nc.L2::128B.f32 %0, [%1];}\\n"
+#else
+                 " nonsense.f32 %0, [%1];}\\n"
+#endif
+                 : "=f"(value)
+                 : "l"(from), "r"((int)guard));
+    return value;
+}
+__global__ void rows(int N, int K, const float* A, const float* B, float* C) {
+    float sum = 0.0f;
+    for (int k = 0; k < K; ++k) sum += loaded(A + blockIdx.x * K + k, true) * loaded(B + k * N + threadIdx.x, true);
+    C[blockIdx.x * N + threadIdx.x] = sum + loaded(nullptr, false);
+}
+"""
+    file.write_text(text, encoding="utf-8")
+    found, status = traced(file, "--call=rows<<<M, N>>>", "--sizes=2x32x16")
+    assert (found["error"], found["findings"], found["verdict"]["passed"], status) == (None, [], True, 0)
+    assert {line["line"] for line in found["lines"] if line["array"] in "AB"} <= set(range(3, 13))
+
+
+def test_a_function_that_the_call_needs_and_that_does_not_compile_is_told_with_its_error(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    file.write_text(
+        "#include <nowhere.h>\n__global__ void k(float* C) { C[0] = 0.0f; }\n"
+        "void run(float* C);\nvoid run(float* C) {\n    nothing(C);\n    k<<<1, 1>>>(C);\n}\n",
+        encoding="utf-8",
+    )
+    done = inspect(file, "--call=run(C)", "--sizes=1x1x1")
+    assert done.returncode == 1
+    assert "run(float*), which does not compile for it." in done.stderr
+    assert f"{file}:5:" in done.stderr
+    file.write_text("#include <nowhere.h>\n__global__ void k(Unknown<3> C) {}\n", encoding="utf-8")
+    done = inspect(file, "--call=k<<<1, 1>>>(C)", "--sizes=1x1x1")
+    assert "count as empty: nowhere.h." in done.stderr
+
+
 def test_a_kernel_that_reads_c_whatever_beta_is_runs_with_beta_one() -> None:
     done = inspect(REPOSITORY / "src" / "launchers.cu", "--call=blended<<<M,N>>>", "--sizes=4x32x16")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -440,6 +571,11 @@ def translated(text: str) -> str:
         (
             "extern __shared__ half s[][8];",
             "half (*const s)[8] = static_cast<half (*)[8]>(::cpu_device::dynamic_shared<half>());",
+        ),
+        (
+            "extern __shared__ typename Tiles<M, N>::Of<K>::Memory s[];",
+            "typename Tiles<M, N>::Of<K>::Memory* const s = static_cast<typename Tiles<M, N>::Of<K>::Memory*>"
+            "(::cpu_device::dynamic_shared<typename Tiles<M, N>::Of<K>::Memory>());",
         ),
         (
             "extern __align__(64) __shared__ alignas(float4) half s[];",

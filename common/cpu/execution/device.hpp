@@ -118,11 +118,15 @@ struct SharedArray {
     std::string name;
     std::size_t tls_offset;  // in the program's thread-local block, see symbols.cpp
     std::size_t bytes;
+    bool own = true;  // declared by the kernel itself, not by a function that it may call
 };
 /// The largest that a kernel of the program declares of its dynamic shared memory, in bytes.
 std::size_t dynamic_alignment();
-/// The static shared arrays that the kernel declares itself, in the order of their addresses. Throws
-/// gemm::Error when the program was stripped of its symbols.
+/// For a program whose kernels may call functions with __shared__ arrays: they count as every kernel's. Those
+/// of a lesson declare theirs themselves. Returns true.
+bool helpers_may_share();
+/// The kernel's static shared arrays, in the order of their addresses. Throws gemm::Error when the program
+/// was stripped of its symbols.
 const std::vector<SharedArray>& shared_arrays(const void* kernel);
 /// The program's thread-local block of the calling OS thread, in which all static shared arrays lie.
 std::byte* thread_local_start();

@@ -47,7 +47,7 @@ State& state() {
 
 std::size_t static_shared_bytes(const void* function) {
     std::size_t bytes = 0;
-    for (const SharedArray& array : shared_arrays(function)) bytes += array.bytes;
+    for (const SharedArray& array : shared_arrays(function)) bytes += array.own ? array.bytes : 0;
     return bytes;
 }
 

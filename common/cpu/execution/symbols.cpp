@@ -38,6 +38,7 @@ struct SymbolTable {
 [[gnu::used]] thread_local std::array<char, 65536> below{1};
 thread_local char anchor;  // its address and its offset give the start of the calling thread's block
 constexpr std::string_view kAnchorName = "6anchorE";
+bool helpers_share = false;
 
 /// The file of this program, which stays in memory: of the many that start, each reads what it needs of it.
 /// Empty where it cannot be read.
@@ -140,17 +141,6 @@ std::string local_name(std::string_view symbol, std::string_view prefix) {
     return std::string(rest.substr(0, length));
 }
 
-std::vector<SharedArray> find_arrays(const void* kernel) {
-    std::vector<SharedArray> found;
-    for (const std::string& prefix : prefixes(kernel)) {
-        for (const Symbol& v : symbols().thread_locals) {
-            if (v.name.starts_with(prefix)) found.push_back({local_name(v.name, prefix), v.value, v.size});
-        }
-        if (!found.empty()) break;
-    }
-    return found;
-}
-
 std::string demangled(std::string_view symbol) {
     int status = 0;
     const std::unique_ptr<char, void (*)(void*)> text(
@@ -172,6 +162,36 @@ bool is_static_of_helper(std::string_view name) {
     if (!name.starts_with("_ZZ")) return false;
     return std::none_of(std::begin(kOthers), std::end(kOthers),
                         [&](std::string_view other) { return name.substr(3).starts_with(other); });
+}
+
+/// Whether the thread-local variable is a shared array of a function of the kernels', in a program that has
+/// such functions: not a variable of this program's own functions or the standard library's.
+bool is_shared_of_helper(std::string_view name) {
+    constexpr std::string_view kOthers[] = {"N10cpu_device", "NSt", "NKSt", "St", "N9__gnu_cxx"};
+    if (!helpers_share || !name.starts_with("_ZZ")) return false;
+    return std::none_of(std::begin(kOthers), std::end(kOthers),
+                        [&](std::string_view other) { return name.substr(3).starts_with(other); });
+}
+
+std::vector<SharedArray> find_arrays(const void* kernel) {
+    std::vector<SharedArray> found;
+    for (const std::string& prefix : prefixes(kernel)) {
+        for (const Symbol& v : symbols().thread_locals) {
+            if (v.name.starts_with(prefix)) found.push_back({local_name(v.name, prefix), v.value, v.size});
+        }
+        if (!found.empty()) break;
+    }
+    // Which functions it calls no symbol says: what none of them touches is only filled before each block.
+    const auto own = static_cast<std::ptrdiff_t>(found.size());
+    for (const Symbol& v : symbols().thread_locals) {
+        const bool known = std::any_of(found.begin(), found.begin() + own,
+                                       [&](const SharedArray& a) { return a.tls_offset == v.value; });
+        if (!known && v.size > 0 && is_shared_of_helper(v.name))
+            found.push_back({last_name(v.name), v.value, v.size, false});
+    }
+    std::sort(found.begin(), found.end(),
+              [](const SharedArray& a, const SharedArray& b) { return a.tls_offset < b.tls_offset; });
+    return found;
 }
 
 std::vector<Variable> find_variables(const void* kernel) {
@@ -214,6 +234,10 @@ const std::vector<T>& remembered(const void* kernel, std::vector<T> (*find)(cons
 }
 
 }  // namespace
+
+bool helpers_may_share() {
+    return helpers_share = true;
+}
 
 const std::vector<SharedArray>& shared_arrays(const void* kernel) {
     return remembered(kernel, find_arrays);

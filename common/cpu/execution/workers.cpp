@@ -55,9 +55,9 @@ void set_order(Job& job, std::uint64_t seed) {
     } while (std::gcd(job.step, job.blocks) != 1);
 }
 
-/// One of the cluster's blocks is. (Where blocks are known to wait for each other, all are.)
+/// One of the cluster's blocks is.
 bool is_wanted(const Job& job, std::uint64_t cluster) {
-    if (!job.options.filter || (job.ordered && !job.few)) return true;
+    if (!job.options.filter) return true;
     if (job.grid.cluster_blocks() == 1) return job.options.filter(cluster);
     const std::vector<std::uint64_t> blocks = Cluster::blocks_of(job.grid, cluster);
     return std::any_of(blocks.begin(), blocks.end(), job.options.filter);
@@ -371,7 +371,7 @@ void run_grid(const Grid& grid, const RunOptions& options) {
     job.stacks = stacks < fit;
     job.room = std::max<std::uint64_t>(1, std::min(fit, stacks));
     job.ordered = grid.blocks_wait || Waiters::known(grid.function);
-    job.few = job.ordered && options.filter && !Waiters::known(grid.function);
+    job.few = job.ordered && options.filter;
     // Whoever waits must not count on an order.
     if (job.ordered && options.seed != 0) set_order(job, options.seed);
     if (Observer* o = observer()) o->launch_begins(grid, blocks);

@@ -102,6 +102,7 @@ void* memset(void* to, int byte, __SIZE_TYPE__ bytes) noexcept __asm__("cpu_devi
 CPU_DEVICE_VECTOR_TYPES(float, float, 8, 16)
 CPU_DEVICE_VECTOR_TYPES(int, int, 8, 16)
 CPU_DEVICE_VECTOR_TYPES(unsigned int, uint, 8, 16)
+constexpr dim3::dim3(const uint3& v) : x(v.x), y(v.y), z(v.z) {}
 CPU_DEVICE_VECTOR_TYPES(signed char, char, 2, 4)
 CPU_DEVICE_VECTOR_TYPES(unsigned char, uchar, 2, 4)
 CPU_DEVICE_VECTOR_TYPES(short, short, 4, 8)

@@ -8,9 +8,11 @@
 
 #include <cstddef>
 
+struct uint3;  // cuda_runtime.h has it, and what makes a dim3 of it
 struct dim3 {
     unsigned int x, y, z;
     constexpr dim3(unsigned int vx = 1, unsigned int vy = 1, unsigned int vz = 1) : x(vx), y(vy), z(vz) {}
+    constexpr dim3(const uint3& v);
 };
 
 // ---- errors ----

@@ -109,6 +109,17 @@ TEST_CASE("side by side: blocks that are left out begin where another one waits"
     cpu_device::set_block_filter({});
 }
 
+TEST_CASE(
+    "side by side: blocks that are left out stay out where none waits, though others have waited before") {
+    CHECK(chain(true, 16, 64) == counted(true, 16));  // now it is known of the kernel that its blocks wait
+    const Multiprocessors one(1);
+    cpu_device::set_block_filter([](std::uint64_t block) { return block == 0; });
+    std::vector<int> expected(100);
+    expected[0] = 1;
+    CHECK(chain(false, 100, 1024) == expected);
+    cpu_device::set_block_filter({});
+}
+
 TEST_CASE("side by side: ways to spin") {
     for (const std::uint64_t seed : {0, 1, 2, 3, 4, 5}) {
         const test::Schedule schedule(seed);

@@ -1,0 +1,455 @@
+// 15d choose — C tiles of many sizes, thin and flat ones among them, and an estimate that chooses one of them
+// and the number of slices of K. The blocks of a C tile wait for each other, and each adds up a share of it.
+//
+// Changed since 15a: the list of shapes; the loader and the atom, which may keep A's rows; Spread in place of
+// Reduction: all blocks of a C tile add, not the one that finishes last. They wait for each other, so a
+// launch has slices only where all of its blocks are resident at once. prepare() asks how many that are, and
+// estimates how long each shape takes with each number of slices. Should help wherever C is small, has few
+// rows, or has few columns.
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <iterator>
+#include <memory>
+#include <type_traits>
+
+#include "common/error.hpp"
+#include "common/gemm.hpp"
+#include "common/parts/arguments.hpp"
+#include "common/parts/fma/epilogue.hpp"
+#include "common/parts/fma/thin_atom.hpp"
+#include "common/parts/fma/thin_loader.hpp"
+#include "common/parts/fma/thin_shape.hpp"
+#include "common/parts/linear_combination.hpp"
+#include "common/parts/multistage.hpp"
+#include "common/parts/scheduler.hpp"
+#include "common/parts/split_k.hpp"
+#include "common/parts/workspace.hpp"
+#include "common/ptx/flags.hpp"
+#include "common/tma/operands.hpp"
+
+namespace lesson_15d {
+
+template <class... S>
+struct List {};
+template <int BM, int BN, int BK, int WM, int WN, int TM, int TN, int STAGES, int MIN_BLOCKS,
+          bool ROWS = false>
+using Shape = gemm::fma::ThinShape<BM, BN, BK, WM, WN, TM, TN, STAGES, MIN_BLOCKS, ROWS>;
+using Large = Shape<128, 256, 8, 64, 64, 8, 16, 4, 1>;
+using Shapes = List<Shape<8, 128, 16, 8, 64, 4, 4, 4, 6>,          // few rows
+                    Shape<16, 128, 16, 16, 32, 4, 4, 4, 5>,        //
+                    Shape<16, 256, 16, 16, 64, 4, 8, 4, 3>,        //
+                    Shape<32, 256, 16, 32, 64, 8, 8, 4, 3>,        //
+                    Shape<128, 16, 32, 32, 16, 4, 4, 3, 3, true>,  // few columns
+                    Shape<128, 32, 32, 32, 32, 8, 4, 3, 3, true>,  //
+                    Shape<256, 48, 8, 64, 48, 8, 12, 4, 2, true>,  //
+                    Shape<32, 64, 32, 16, 32, 4, 4, 3, 4, true>,   // a small C
+                    Shape<64, 32, 32, 16, 32, 4, 4, 3, 4, true>,   //
+                    Shape<64, 64, 16, 32, 32, 4, 8, 4, 4, true>,   //
+                    Shape<64, 128, 16, 32, 64, 8, 8, 4, 3, true>,  //
+                    Shape<128, 128, 8, 64, 64, 8, 16, 4, 2>,       // a large C
+                    Large>;
+
+/// The parts of a composition. Listed: one of Shapes. ALIGNED_: B and C have four floats together or not at
+/// all, and A where Listed::ROWS.
+template <class Listed, bool ALIGNED_>
+struct Parts {
+    static constexpr bool ALIGNED = ALIGNED_;
+    using S = std::conditional_t<ALIGNED, Listed, typename Listed::Floats>;
+    using Scheduler = gemm::SplitK<gemm::Grouped<8>>;
+    using Mainloop = gemm::Multistage<gemm::fma::ThinLoader<S, ALIGNED>, gemm::fma::ThinAtom<S>, S::STAGES>;
+    using Epilogue = gemm::fma::Epilogue<S, ALIGNED, gemm::LinearCombination>;
+    static_assert(gemm::SliceScheduler<Scheduler>);
+};
+
+constexpr int MOST_SLICES = 127;  // of a C tile; half of 255: see meet()
+static_assert(2 * MOST_SLICES < 256);
+
+/// The workspace: where the slices of a C tile leave their sums and are counted.
+struct Partials {
+    float* sums;  // [slice][C tile][BM][BN]; null where there is one slice
+    // [C tile]: 0 between launches; in one, 256·launch + how many blocks have come, and have gone on
+    unsigned* arrived;
+    unsigned launch;  // which launch with this workspace it is, counted from 1
+};
+
+/// From the sums of slices to C: each block of a C tile writes a share of it. P: Parts.
+template <class P>
+struct Spread {
+    using S = typename P::S;
+    static constexpr int FOURS = S::BN / 4;  // in a row of the C tile
+    static constexpr int AT_ONCE = 8;        // slices, of which four sums are loaded before they are added
+
+    const Partials& partials;
+    const typename P::Epilogue& epilogue;
+    unsigned tiles;  // of C
+
+    __device__ __forceinline__ void store(const float (&sums)[S::TM][S::TN], const gemm::Slice& work) const {
+        const std::int64_t row0 = std::int64_t{work.tile.m} * S::BM, col0 = std::int64_t{work.tile.n} * S::BN;
+        float* const mine = partials.sums + place_of(work, work.slice);
+        gemm::fma::for_each_four<S>(sums, [&](const float* four, int y, int x) {
+            if (row0 + y >= epilogue.out.M) return;
+            if (work.slices == 1) {
+                epilogue.store4(four, row0 + y, col0 + x);
+            } else {
+                *reinterpret_cast<float4*>(mine + y * S::BN + x) =
+                    make_float4(four[0], four[1], four[2], four[3]);
+            }
+        });
+        if (work.slices == 1) return;
+        meet(work);
+        add(work, row0, col0);
+    }
+
+    /// Where a slice's sums of the C tile are, counted in floats.
+    __device__ __forceinline__ std::int64_t place_of(const gemm::Slice& work, int slice) const {
+        return (std::int64_t{slice} * tiles + work.number) * (S::BM * S::BN);
+    }
+
+    /// Until all slices of the C tile have left their sums.
+    __device__ __forceinline__ void meet(const gemm::Slice& work) const {
+        __syncthreads();  // all of the block's sums are stored before one thread reports it
+        if (threadIdx.x == 0) {
+            unsigned* const arrived = &partials.arrived[work.number];
+            const unsigned none = partials.launch << 8, all = static_cast<unsigned>(work.slices);
+            atomicMax(arrived, none);  // from 0, or what an aborted launch has left, to this launch's zero
+            gemm::ptx::add_release(arrived, 1);
+            while (gemm::ptx::load_acquire(arrived) - none < all) {
+            }
+            // Who goes on last leaves it ready for the next launch.
+            if (gemm::ptx::add_acquire_release(arrived, 1) - none == 2 * all - 1) *arrived = 0;
+        }
+        __syncthreads();  // now all threads may read what thread 0 may
+    }
+
+    /// The block's share of the rows of the C tile that exist, slice after slice: the same bits in every
+    /// launch.
+    __device__ __forceinline__ void add(const gemm::Slice& work, std::int64_t row0, std::int64_t col0) const {
+        const std::int64_t left = epilogue.out.M - row0;
+        const int fours = static_cast<int>(left < S::BM ? left : S::BM) * FOURS;
+        // gap: share
+        const int begin = fours * work.slice / work.slices, end = fours * (work.slice + 1) / work.slices;
+        // end gap
+        const std::int64_t pitch = std::int64_t{tiles} * (S::BM * S::BN);  // from a slice to the next
+        for (int four = begin + static_cast<int>(threadIdx.x); four < end; four += S::THREADS) {
+            const std::int64_t col = col0 + four % FOURS * 4;
+            if (col >= epilogue.out.N) continue;
+            const float* const from = partials.sums + place_of(work, 0) + 4 * four;
+            float total[4] = {};
+#pragma unroll 1
+            for (int slice = 0; slice < work.slices; slice += AT_ONCE) {
+                float4 some[AT_ONCE];
+#pragma unroll
+                for (int i = 0; i < AT_ONCE; ++i) {
+                    some[i] = slice + i < work.slices
+                                  ? *reinterpret_cast<const float4*>(from + (slice + i) * pitch)
+                                  : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+                }
+#pragma unroll
+                for (int i = 0; i < AT_ONCE; ++i) {
+                    total[0] += some[i].x, total[1] += some[i].y;
+                    total[2] += some[i].z, total[3] += some[i].w;
+                }
+            }
+            epilogue.store4(total, row0 + four / FOURS, col);
+        }
+    }
+};
+
+// A, B, C: see gemm::Arguments. scheduler: C tiles of BM×BN, k-tiles of BK, none where alpha is 0, and
+// slices, of several only where all blocks are resident at once. P: Parts.
+template <class P>
+__global__ void __launch_bounds__(P::S::THREADS, P::S::MIN_BLOCKS)
+    sgemm_choose(gemm::Arguments<float> arguments, typename P::Scheduler scheduler, Partials partials,
+                 gemm::LinearCombination output) {
+    using S = typename P::S;
+    extern __shared__ __align__(16) char shared[];
+    typename P::Mainloop mainloop{
+        {arguments, shared}, gemm::fma::ThinAtom<S>(shared), static_cast<int>((arguments.K - 1) % S::BK) + 1};
+    const typename P::Epilogue epilogue{arguments, output};
+    const Spread<P> spread{partials, epilogue, scheduler.size.tiles.m * scheduler.size.tiles.n};
+
+    const gemm::Slice work = scheduler.first();
+    mainloop.fill(work);
+    typename P::Mainloop::Sums sums = {};
+    mainloop.multiply(sums, work);
+    spread.store(sums, work);
+}
+
+/// What f returns for the Parts that fit the problem, of the shape with this index.
+template <class S, class... Rest, class F>
+auto with_parts(List<S, Rest...> /*shapes*/, int shape, const gemm::Problem& p, const F& f) {
+    if constexpr (sizeof...(Rest) > 0) {
+        if (shape > 0) return with_parts(List<Rest...>(), shape - 1, p, f);
+    }
+    return gemm::aligned<float>(p, S::ROWS) ? f(Parts<S, true>()) : f(Parts<S, false>());
+}
+
+template <class... S>
+constexpr int count_of(List<S...> /*shapes*/) {
+    return sizeof...(S);
+}
+constexpr int SHAPES = count_of(Shapes());
+
+/// The kernel, told how much shared memory it may have: beyond 48 KiB CUDA wants that.
+template <class P>
+auto kernel_of() {
+    const auto kernel = sgemm_choose<P>;
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, P::Mainloop::SHARED);
+    return kernel;
+}
+
+// The estimate. Its numbers were fitted to times on an H200.
+// How long an SM with many warps takes for a step of K of a C tile, in ns, in the order of Shapes.
+constexpr double STEP_TIME[] = {8.45, 13.4, 22.4, 34.7, 19.1, 23.5, 60.5,
+                                11.4, 12.4, 20.0, 41.4, 70.0, 127.0};
+static_assert(std::size(STEP_TIME) == SHAPES);
+// With w warps on the SM it takes 1 + WAIT / w times as long: a warp that waits has fewer others beside it.
+constexpr double WAIT = 1.6, WAIT_FLOATS = 5.9;  // where four floats come at a time, and where one does
+constexpr double LAUNCH = 2000;                  // ns, of any launch
+constexpr double FILL = 560;                     // ns, until the first k-tiles of a wave of blocks are there
+constexpr double STORE = 0.1;                    // ns an SM takes to write an element of C
+constexpr double DRAM = 4130;                    // bytes of DRAM that a GPU reads in a ns …
+constexpr double FLIGHT = 40 * 1024;  // … with so many on their way to each SM; with fewer, in proportion
+constexpr double MEET = 1500;         // ns, for which the blocks of a C tile wait for each other,
+constexpr double MEET_EACH = 46;      // and so many more for each slice
+constexpr double SUMS = 1900;         // bytes of sums that are written and read in a ns, in L2 as a rule
+
+/// What the estimate knows of a shape.
+struct Candidate {
+    std::int64_t tiles;      // of C
+    int rows, cols;          // of C in a C tile
+    int depth, k_tiles;      // steps of K in a k-tile; k-tiles
+    int stages, warps;       // of a block
+    int resident;            // blocks that an SM has at once
+    double step_time, wait;  // see STEP_TIME, WAIT
+};
+
+/// How long a launch takes, by estimate, in ns. M, N > 0.
+double time_of(const gemm::Problem& p, const Candidate& c, int slices, int sms) {
+    const auto number = [](std::int64_t n) { return static_cast<double>(n); };
+    const double m = number(p.M), n = number(p.N), k = c.k_tiles == 0 ? 0.0 : number(p.K);
+    // Products: the SM with the most blocks has so many of them, `resident` at a time.
+    const std::int64_t blocks = c.tiles * slices, of_sm = gemm::ceil_div(blocks, sms);
+    const auto step = [&](std::int64_t together) {  // of K, of so many blocks
+        return together == 0 ? 0.0
+                             : number(together) * c.step_time * (1.0 + c.wait / number(together * c.warps));
+    };
+    const double steps = number(gemm::ceil_div(c.k_tiles, slices)) * c.depth;
+    const double products =
+        steps * (number(of_sm / c.resident) * step(c.resident) + step(of_sm % c.resident)) +
+        FILL * number(gemm::ceil_div(of_sm, c.resident)) + STORE * number(of_sm) * c.rows * c.cols;
+    // Bytes of A, B and C: as fast as DRAM is, if enough of them are on their way (Little's law).
+    const double in_flight = number(std::min(blocks, std::int64_t{sms} * c.resident)) / sms * (c.stages - 1) *
+                             c.depth * 4 * (c.rows + c.cols);
+    const double bytes = 4 * (m * k + k * n + m * n) / (DRAM * std::min(1.0, in_flight / FLIGHT));
+    // Slices: each leaves its sums, and all are read.
+    // gap: slices
+    const double adding = slices == 1 ? 0.0 : MEET + MEET_EACH * slices + 2 * 4 * m * n * slices / SUMS;
+    // end gap
+    return LAUNCH + std::max(products, bytes) + adding;
+}
+
+template <class P>
+std::int64_t tiles_of(const gemm::Problem& p) {
+    return gemm::ceil_div(p.M, P::S::BM) * gemm::ceil_div(p.N, P::S::BN);
+}
+
+template <class P>
+int k_tiles_of(const gemm::Problem& p) {  // BLAS: alpha == 0 must not read A or B
+    return p.alpha == 0.0f ? 0 : static_cast<int>(gemm::ceil_div(p.K, P::S::BK));
+}
+
+template <class P>
+Candidate candidate_of(const gemm::Problem& p, int shape) {
+    using S = typename P::S;
+    int resident = 0;
+    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &resident, reinterpret_cast<const void*>(kernel_of<P>()), S::THREADS, P::Mainloop::SHARED));
+    return {.tiles = tiles_of<P>(p),
+            .rows = static_cast<int>(std::min<std::int64_t>(p.M, S::BM)),
+            .cols = static_cast<int>(std::min<std::int64_t>(p.N, S::BN)),
+            .depth = S::BK,
+            .k_tiles = k_tiles_of<P>(p),
+            .stages = S::STAGES,
+            .warps = S::THREADS / 32,
+            .resident = resident,
+            .step_time = STEP_TIME[shape],
+            .wait = P::ALIGNED ? WAIT : WAIT_FLOATS};
+}
+
+struct Choice {
+    int shape = 0, slices = 1;
+};
+
+/// The shape and the number of slices with the shortest time, by estimate. There are slices only where all
+/// blocks are resident; a choice that comes later has to be faster by 1 %.
+Choice choose(const gemm::Problem& p) {
+    Choice choice;
+    if (p.M == 0 || p.N == 0) return choice;
+    double best = 0.0;
+    const int sms = gemm::multiprocessors();
+    for (int shape = 0; shape < SHAPES; ++shape) {
+        const Candidate c =
+            with_parts(Shapes(), shape, p, [&]<class P>(P) { return candidate_of<P>(p, shape); });
+        const std::int64_t room = std::int64_t{sms} * c.resident;
+        for (int slices = 1;
+             slices == 1 || (slices <= std::min(c.k_tiles, MOST_SLICES) && c.tiles * slices <= room);
+             ++slices) {
+            const double time = time_of(p, c, slices, sms);
+            if (best > 0.0 && time >= 0.99 * best) continue;
+            best = time;
+            choice = {shape, slices};
+        }
+    }
+    return choice;
+}
+
+/// What a problem needs before its launch. Launches with one of them must not overlap, since they share a
+/// workspace; nor should those with two that have slices, which could wait for each other's SMs.
+struct Division {
+    void (*launch)(const gemm::Problem&, const Division&, cudaStream_t) = nullptr;
+    int slices = 1;
+    gemm::Workspace sums, arrived;
+    mutable std::atomic<unsigned> launches = 0;
+};
+
+template <class P>
+typename P::Scheduler scheduler_for(const gemm::Problem& p, int slices) {
+    return {{gemm::tiles_of(p.M, p.N, P::S::BM, P::S::BN), k_tiles_of<P>(p)}, slices};
+}
+
+template <class P>
+void launch_parts(const gemm::Problem& p, const Division& plan, cudaStream_t stream) {
+    const auto scheduler = scheduler_for<P>(p, plan.slices);
+    const Partials partials{static_cast<float*>(plan.sums.data()),
+                            static_cast<unsigned*>(plan.arrived.data()), ++plan.launches};
+    const auto kernel = kernel_of<P>();
+    kernel<<<scheduler.blocks(), P::S::THREADS, P::Mainloop::SHARED, stream>>>(
+        gemm::arguments_of<float>(p), scheduler, partials, gemm::LinearCombination{p.alpha, p.beta});
+}
+
+/// The workspace for so many sums and C tiles, or one slice where there is no room for it.
+void divide(Division& plan, int slices, std::size_t sums, std::size_t tiles) {
+    if (slices == 1) return;
+    plan.sums = gemm::Workspace(sums * sizeof(float));
+    plan.arrived = gemm::Workspace::of_zeros(tiles * sizeof(unsigned));
+    if (plan.sums.data() != nullptr && plan.arrived.data() != nullptr) {
+        plan.slices = slices;
+        return;
+    }
+    std::fprintf(stderr,
+                 "15d_choose: the GPU has no room for a workspace of %zu bytes, for %d slices of K; each C "
+                 "tile is computed in one piece.\n",
+                 sums * sizeof(float), slices);
+    plan.sums = gemm::Workspace();
+    plan.arrived = gemm::Workspace();
+}
+
+gemm::Plan prepare(const gemm::Problem& p) {
+    const auto plan = std::make_shared<Division>();
+    const Choice choice = choose(p);
+    with_parts(Shapes(), choice.shape, p, [&]<class P>(P) {
+        plan->launch = launch_parts<P>;
+        const std::size_t tiles = static_cast<std::size_t>(tiles_of<P>(p));
+        divide(*plan, choice.slices, static_cast<std::size_t>(choice.slices) * tiles * P::S::BM * P::S::BN,
+               tiles);
+    });
+    return plan;
+}
+
+void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
+    if (p.M == 0 || p.N == 0) return;  // an empty grid is a launch error
+    const Division& division = *static_cast<const Division*>(plan);
+    division.launch(p, division, stream);
+}
+
+template <class P>
+gemm::Owner owner_in(const gemm::Problem& p, std::int64_t row, std::int64_t col, int slices) {
+    using S = typename P::S;
+    const auto scheduler = scheduler_for<P>(p, slices);
+    const unsigned block = scheduler.block_of(gemm::tile_of(row, col, S::BM, S::BN));  // of the last slice
+    const int y = static_cast<int>(row % S::BM), x = static_cast<int>(col % S::BN);
+    if (slices == 1) {
+        return {{block, 0, 0}, {static_cast<unsigned>(gemm::fma::thread_of_thin<S>(y, x)), 0, 0}};
+    }
+    constexpr int FOURS = Spread<P>::FOURS;
+    const int fours = static_cast<int>(std::min<std::int64_t>(S::BM, p.M - (row - y))) * FOURS;
+    const int four = y * FOURS + x / 4;
+    int slice = 0;
+    while (fours * (slice + 1) / slices <= four) ++slice;
+    const unsigned before = static_cast<unsigned>(tiles_of<P>(p)) * static_cast<unsigned>(slices - 1 - slice);
+    const int thread = (four - fours * slice / slices) % S::THREADS;
+    return {{block - before, 0, 0}, {static_cast<unsigned>(thread), 0, 0}};
+}
+
+/// As divided where there is room for a workspace.
+gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
+    const Choice choice = choose(p);
+    return with_parts(Shapes(), choice.shape, p,
+                      [&]<class P>(P) { return owner_in<P>(p, row, col, choice.slices); });
+}
+
+const gemm::Tile tile{Large::BM, Large::BN, Large::BK};
+const gemm::Constant constants[] = {{"WM", Large::WM},         {"WN", Large::WN},
+                                    {"TM", Large::TM},         {"TN", Large::TN},
+                                    {"STAGES", Large::STAGES}, {"MOST_SLICES", MOST_SLICES}};
+const gemm::Offer variants[] = {
+    {.variant = gemm::of_type(gemm::DType::fp32),
+     .kernel = reinterpret_cast<const void*>(&sgemm_choose<Parts<Large, true>>),
+     .architectures = {.from = 80},
+     .configuration = {.tile = tile,
+                       .constants = constants,
+                       .block = dim3(Large::THREADS),
+                       .dynamic_shared_bytes = Parts<Large, true>::Mainloop::SHARED}}};
+
+// Of each shape: a path, M, N, K, any GPU, one type, so many SMs. (Small problems have no slices of 64×128.)
+// Two launches are enough of one.
+const gemm::Reach reaching[] = {{"slices of 8×128, four floats at a time", 1, 4, 168, 0, false, 48},
+                                {"slices of 8×128, a float at a time", 1, 1, 97, 0, false, 8},
+                                {"slices of 16×128, four floats at a time", 12, 4, 164, 0, false, 4},
+                                {"slices of 16×128, a float at a time", 11, 1, 65, 0, false, 6},
+                                {"slices of 16×256, four floats at a time", 9, 168, 244, 0, false, 6},
+                                {"slices of 16×256, a float at a time", 9, 163, 169, 0, false, 2},
+                                {"slices of 32×256, four floats at a time", 25, 236, 212, 0, false, 3},
+                                {"slices of 32×256, a float at a time", 17, 199, 238, 0, false, 3},
+                                {"slices of 128×16, four floats at a time", 70, 4, 184, 0, false, 8},
+                                {"slices of 128×16, a float at a time", 97, 1, 143, 0, false, 3},
+                                {"slices of 128×32, four floats at a time", 75, 28, 252, 0, false, 4},
+                                {"slices of 128×32, a float at a time", 74, 19, 183, 0, false, 2},
+                                {"slices of 256×48, four floats at a time", 211, 36, 132, 0, false, 3},
+                                {"slices of 256×48, a float at a time", 218, 35, 194, 0, false, 3},
+                                {"slices of 32×64, four floats at a time", 9, 4, 200, 0, false, 4, true},
+                                {"slices of 32×64, a float at a time", 1, 2, 246, 0, false, 12, true},
+                                {"slices of 64×32, four floats at a time", 34, 4, 204, 0, false, 4},
+                                {"slices of 64×32, a float at a time", 35, 1, 103, 0, false, 4},
+                                {"slices of 64×64, four floats at a time", 35, 40, 220, 0, false, 6},
+                                {"slices of 64×64, a float at a time", 21, 53, 77, 0, false, 6},
+                                {"slices of 128×128, four floats at a time", 473, 108, 428, 0, false, 7},
+                                {"slices of 128×128, a float at a time", 255, 105, 151, 0, false, 1},
+                                {"slices of 128×256, four floats at a time", 117, 212, 252, 0, false, 3},
+                                {"slices of 128×256, a float at a time", 114, 195, 179, 0, false, 1},
+                                {"whole 16×256, four floats at a time", 10, 144, 4, 0, false, 1},
+                                {"whole 16×256, a float at a time", 22, 151, 1, 0, false, 1},
+                                {"whole 128×32, four floats at a time", 67, 24, 20, 0, false, 1},
+                                {"whole 128×32, a float at a time", 338, 18, 17, 0, false, 1},
+                                {"whole 256×48, four floats at a time", 81, 4, 4, 0, false, 1},
+                                {"whole 256×48, a float at a time", 175, 3, 1, 0, false, 1},
+                                {"whole 64×32, four floats at a time", 39, 4, 20, 0, false, 1},
+                                {"whole 64×32, a float at a time", 34, 1, 27, 0, false, 1},
+                                {"whole 64×64, four floats at a time", 18, 4, 4, 0, false, 1},
+                                {"whole 64×64, a float at a time", 38, 1, 3, 0, false, 1},
+                                {"whole 128×128, four floats at a time", 76, 68, 4, 0, false, 1},
+                                {"whole 128×128, a float at a time", 82, 243, 1, 0, false, 2}};
+
+extern const gemm::Lesson lesson{.name = "15d_choose",
+                                 .part = 3,
+                                 .ladder = "fp32",
+                                 .variants = variants,
+                                 .reaching = reaching,
+                                 .prepare = prepare,
+                                 .launch = launch,
+                                 .owner = owner};
+
+}  // namespace lesson_15d
