@@ -80,9 +80,9 @@ def cycles_of_a_slice(q: Quiz) -> Question:
     products, load, latency = q.whole(140, 380), q.whole(150, 380), _LATENCY // stages
     each, longest = ceil_div(k_tiles, slices), max(products, load, latency)
     return Question(
-        f"K is {k_tiles} k-tiles, in {slices} slices. An SM has one slice, in {stages} stages. Products of a k-tile take {products} "
-        f"cycles, and its bytes {load}; it arrives {grouped(_LATENCY)} cycles after its request. How many cycles does the longest "
-        "slice take by this lesson's estimate, before the adding?",
+        f"K is {k_tiles} k-tiles, in {slices} slices. An SM has one slice, in {stages} stages. Products of a k-tile take "
+        f"{products} cycles, and its bytes {load}; it arrives {grouped(_LATENCY)} cycles after its request. How many cycles does "
+        "the longest slice take by this lesson's estimate, before the adding?",
         each * longest,
         "cycles",
         f"The longest slice has {each} k-tiles. With {stages} stages, a k-tile arrives every {grouped(_LATENCY)} / {stages} = "
