@@ -51,12 +51,14 @@ __global__ void __launch_bounds__(S::THREADS, 1)
     }
     __syncthreads();  // nobody uses an mbarrier before it is one
 
-    typename P::Scheduler scheduler{size};
     typename P::Mainloop mainloop{{shared, map_a, map_b}, {shared, role}, barriers};
-    gemm::Work work = scheduler.first();
     if (role == S::CONSUMERS) {
         gemm::ptx::fewer_registers<S::PRODUCER_REGISTERS>();
         if (t != S::CONSUMERS * S::WARPGROUP) return;
+        // A scheduler for each role: what both share is in registers of the threads, from where each load
+        // would have to fetch its coordinates.
+        typename P::Scheduler scheduler{size};
+        gemm::Work work = scheduler.first();
         // gap: produce
         do {
             mainloop.load(work);
@@ -64,6 +66,8 @@ __global__ void __launch_bounds__(S::THREADS, 1)
         // end gap
     } else {
         gemm::ptx::more_registers<S::CONSUMER_REGISTERS>();
+        typename P::Scheduler scheduler{size};
+        gemm::Work work = scheduler.first();
         typename P::Epilogue epilogue{arguments, output, map_c, boxes, shared, role};
         // gap: consume
         typename P::Mainloop::Sums sums;

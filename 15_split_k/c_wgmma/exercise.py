@@ -3,8 +3,9 @@
 from runner.learn.exercise import Exercise, Gap, Hunt
 from runner.learn.quiz import Question, Quiz, ceil_div, grouped
 
-_IN_FLIGHT, _MOST_SLICES = 75, 8  # KiB for each SM; blocks of a cluster
+_MOST_SLICES = 8  # blocks of a cluster
 _WIDE = 128  # columns of a C tile
+_LATENCY = 1740  # cycles from a k-tile's request to its arrival, by the estimate
 
 EXERCISE = Exercise(
     task="the blocks of a cluster have each multiplied a slice of K, and left their sums in their own shared memory. Let them "
@@ -33,7 +34,7 @@ EXERCISE = Exercise(
         "at_rank(tile, s) is an address in the shared memory of block s, and a thread loads from it as from its own.",
         "nearly the code:\n"
         "  if (work.slices == 1) barrier_sync(1, THREADS); else cluster_sync();\n"
-        "and in add(), for s = 0 … MOST_SLICES - 1, unrolled: if (s >= work.slices) break;\n"
+        "and in add(), for s = 0 … MOST - 1, unrolled: if (s >= work.slices) break;\n"
         "  const float* const from = work.slices == 1 ? tile : gemm::ptx::at_rank(tile, s);\n"
         "  for each i, unrolled: if (y + i * step < rows) parts[i][s] = the float4 at from[(y + i * step) * S::PITCH + x].",
     ),
@@ -74,18 +75,19 @@ def slices_that_keep_sms_busy(q: Quiz) -> Question:
     )
 
 
-def slices_that_keep_dram_busy(q: Quiz) -> Question:
-    sms, tiles, stages = 132, q.whole(8, 60), q.choose((96, 108))
-    enough = sms * _IN_FLIGHT
-    wanted, room = ceil_div(enough, tiles * stages), 2 * sms // tiles
-    answer = min(wanted, room, _MOST_SLICES)
+def cycles_of_a_slice(q: Quiz) -> Question:
+    k_tiles, slices, stages = q.whole(20, 120), q.choose((2, 3, 4)), q.choose((4, 5, 6, 10, 12))
+    products, load, latency = q.whole(140, 380), q.whole(150, 380), _LATENCY // stages
+    each, longest = ceil_div(k_tiles, slices), max(products, load, latency)
     return Question(
-        f"{tiles} C tiles, {sms} SMs with room for two blocks each, {stages} KiB of stages in a block, and a K of many k-tiles. "
-        f"There are to be {_IN_FLIGHT} KiB on their way for each SM. How many slices does a C tile have by this lesson's rule?",
-        answer,
-        "",
-        f"{sms}·{_IN_FLIGHT} = {grouped(enough)} KiB are enough, one slice of all C tiles has {grouped(tiles * stages)}, so it "
-        f"takes {wanted}. There is room for {room}, and a cluster has {_MOST_SLICES} blocks at most: {answer}.",
+        f"K is {k_tiles} k-tiles, in {slices} slices. An SM has one slice, in {stages} stages. Products of a k-tile take "
+        f"{products} cycles, and its bytes {load}; it arrives {grouped(_LATENCY)} cycles after its request. How many cycles does "
+        "the longest slice take by this lesson's estimate, before the adding?",
+        each * longest,
+        "cycles",
+        f"The longest slice has {each} k-tiles. With {stages} stages, a k-tile arrives every {grouped(_LATENCY)} / {stages} = "
+        f"{latency} cycles at best, and the longest of {products}, {load} and {latency} counts: {each}·{longest} = "
+        f"{grouped(each * longest)}.",
     )
 
 
@@ -128,4 +130,4 @@ def bytes_read_from_others(q: Quiz) -> Question:
     )
 
 
-QUIZ = (slices_that_keep_sms_busy, slices_that_keep_dram_busy, stages_that_fit, time_of_b, bytes_read_from_others)
+QUIZ = (slices_that_keep_sms_busy, cycles_of_a_slice, stages_that_fit, time_of_b, bytes_read_from_others)

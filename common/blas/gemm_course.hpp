@@ -35,6 +35,8 @@ struct ParameterError : Error {
 // copied, m·k or k·n elements, in memory that comes from the stream (cudaMallocAsync) and goes back to it. On
 // a GPU of compute capability 9.0, a lesson copies a matrix of two-byte elements whose address or pitch is no
 // multiple of 16 bytes, and the call then waits for the device, as cudaFree does.
+// In FP32, a lesson that cuts K takes a workspace for its sums, and the call waits in the same way. Its
+// blocks wait for each other: two threads may not call sgemm() at the same time on the same device.
 //
 // Throws ParameterError with the number of the first parameter that is wrong, before anything is done; Error
 // where no lesson has the type on this GPU (BF16 needs compute capability 8.0, the others 7.5), and where m,

@@ -53,17 +53,21 @@ __device__ __forceinline__ void compute(const Arguments<T>& arguments, const Wor
     }
     __syncthreads();  // nobody uses an mbarrier before it is one
 
-    typename P::Scheduler scheduler{size};
     typename P::Mainloop mainloop{{shared, map_a, map_b}, {shared, role}, barriers};
-    Work work = scheduler.first();
     if (role == S::CONSUMERS) {
         ptx::fewer_registers<S::PRODUCER_REGISTERS>();
         if (t != S::CONSUMERS * S::WARPGROUP) return;
+        // A scheduler for each role: what both share is in registers of the threads, from where each load
+        // would have to fetch its coordinates.
+        typename P::Scheduler scheduler{size};
+        Work work = scheduler.first();
         do {
             mainloop.load(work);
         } while (scheduler.next(work));
     } else {
         ptx::more_registers<S::CONSUMER_REGISTERS>();
+        typename P::Scheduler scheduler{size};
+        Work work = scheduler.first();
         typename P::Epilogue epilogue{arguments, output, map_c, boxes, shared, role};
         typename P::Mainloop::Sums sums;
 #pragma unroll 1
@@ -124,6 +128,14 @@ inline int policy_for(const Problem& p) {
         if (time(number) < 0.99 * time(best)) best = number;
     }
     return best;
+}
+
+/// What f returns for the size that a launch takes, and how many C tiles one block at most has after another.
+template <class F>
+auto with_size(const Problem& p, const F& f) {
+    return Sizes::with(policy_for(p), [&](auto policy) {
+        return f(policy, Scheduler::rounds_of(tiles_of<decltype(policy)>(p), resident()));
+    });
 }
 
 /// What a problem needs before its launch, beside A and B.
