@@ -318,7 +318,7 @@ Choice choose(const gemm::Problem& p) {
 }
 
 /// What a problem needs before its launch. Launches with one of them must not overlap, since they share a
-/// workspace; nor should those with two that have slices, which could wait for each other's SMs.
+/// workspace.
 struct Division {
     void (*launch)(const gemm::Problem&, const Division&, cudaStream_t) = nullptr;
     int slices = 1;
@@ -336,9 +336,14 @@ void launch_parts(const gemm::Problem& p, const Division& plan, cudaStream_t str
     const auto scheduler = scheduler_for<P>(p, plan.slices);
     const Partials partials{static_cast<float*>(plan.sums.data()),
                             static_cast<unsigned*>(plan.arrived.data()), ++plan.launches};
-    const auto kernel = kernel_of<P>();
-    kernel<<<scheduler.blocks(), P::S::THREADS, P::Mainloop::SHARED, stream>>>(
-        gemm::arguments_of<float>(p), scheduler, partials, gemm::LinearCombination{p.alpha, p.beta});
+    // Blocks of several slices wait for each other. A cooperative launch begins when all of them find room.
+    cudaLaunchAttribute together{};
+    together.id = cudaLaunchAttributeCooperative;
+    together.val.cooperative = plan.slices > 1 ? 1 : 0;
+    const cudaLaunchConfig_t config{
+        dim3(scheduler.blocks()), dim3(P::S::THREADS), P::Mainloop::SHARED, stream, &together, 1};
+    cudaLaunchKernelEx(&config, kernel_of<P>(), gemm::arguments_of<float>(p), scheduler, partials,
+                       gemm::LinearCombination{p.alpha, p.beta});
 }
 
 /// The workspace for so many sums and C tiles, or one slice where there is no room for it.
