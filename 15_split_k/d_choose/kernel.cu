@@ -194,16 +194,13 @@ constexpr int count_of(List<S...> /*shapes*/) {
 }
 constexpr int SHAPES = count_of(Shapes());
 
-/// The kernel, told how much shared memory it may have: beyond 48 KiB CUDA wants that. An SM divides one
-/// memory between L1 and shared memory; all that can be shared is to be, since only then are as many blocks
-/// resident as candidate_of() counts. Throws gemm::CudaError.
+/// The kernel, told how much shared memory it may have: beyond 48 KiB CUDA wants that. Throws
+/// gemm::CudaError.
 template <class P>
 auto kernel_of() {
     const auto kernel = sgemm_choose<P>;
     CUDA_CHECK(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, P::Mainloop::SHARED));
-    CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                    cudaSharedmemCarveoutMaxShared));
     return kernel;
 }
 
