@@ -38,7 +38,7 @@ EXERCISE = Exercise(
         "  const float* const from = work.slices == 1 ? tile : gemm::ptx::at_rank(tile, s);\n"
         "  for each i, unrolled: if (y + i * step < rows) parts[i][s] = the float4 at from[(y + i * step) * S::PITCH + x].",
     ),
-    starter_fails="with_k_beyond_512",
+    starter_fails="with_paths",
 )
 
 HUNT = Hunt(

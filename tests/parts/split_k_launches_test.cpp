@@ -182,29 +182,18 @@ TEST_CASE(
     require_whole_tiles_without_room(kChoose);
 }
 
-TEST_CASE(
-    "shares of the adding: where fewer blocks fit than were planned for, the launch ends with a sentence") {
+TEST_CASE("shares of the adding: where fewer blocks fit than were planned for, the launch is refused") {
     const gemm::Lesson& lesson = test::lesson(kChoose.lesson);
     const Device device(kMultiprocessors);
     gemm::Workload w(the_shape(true), test::seed());
     const gemm::Plan plan = lesson.prepare(w.problem());
     const std::vector<std::byte> expected = launched(lesson, w, plan.get());
-    cpu_device::set_multiprocessors(1);  // each block waits for all of its C tile: of 96 few fit
-    for (unsigned seed = 0; seed <= 3; ++seed) {
-        cpu_device::set_schedule_seed(seed);
-        std::string said;
-        try {
-            (void)launched(lesson, w, plan.get());
-        } catch (const gemm::Error& error) {
-            said = error.what();
-            (void)cudaGetLastError();
-        }
-        INFO("seed " << seed);
-        test::require_contains(said, "no block can go on");
-        test::require_contains(said, "they wait for blocks that have not started");
-    }
+    cpu_device::set_multiprocessors(1);  // each block waits for all of its C tile
+    lesson.launch(w.problem(), plan.get(), nullptr);
+    CHECK(cpu_device::refusal() ==
+          "a cooperative launch of 96 blocks, but the device holds 5 at once (1 SM with room for 5 each)");
+    CHECK(cudaGetLastError() == cudaErrorCooperativeLaunchTooLarge);
     cpu_device::set_multiprocessors(kMultiprocessors);
-    cpu_device::set_schedule_seed(0);
     CHECK(launched(lesson, w, plan.get()) == expected);
 }
 

@@ -93,6 +93,26 @@ def test_a_launcher_of_a_repository_is_taken_with_what_is_around_it(options: lis
     assert ("tools.cu" in done.stdout) and "Right at" in done.stdout
 
 
+def test_a_cooperative_launch_by_address_runs_where_all_its_blocks_fit(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    text = """__global__ void rows(int N, int K, const float* A, const float* B, float* C) {
+    float sum = 0.0f;
+    for (int k = 0; k < K; ++k) sum += A[blockIdx.x * K + k] * B[k * N + threadIdx.x];
+    C[blockIdx.x * N + threadIdx.x] = sum;
+}
+void together(int M, int N, int K, const float* A, const float* B, float* C) {
+    void* arguments[] = {&N, &K, &A, &B, &C};
+    cudaLaunchCooperativeKernel((void*)rows, dim3(M), dim3(N), arguments, 0, 0);
+}
+"""
+    file.write_text(text, encoding="utf-8")
+    found, status = traced(file, "--call=together(M,N,K,A,B,C)", "--sizes=264x1024x1")
+    assert (found["error"], found["findings"], found["verdict"]["passed"], status) == (None, [], True, 0)
+    found, status = traced(file, "--call=together(M,N,K,A,B,C)", "--sizes=265x1024x1")
+    assert "a cooperative launch of 265 blocks, but the device holds 264 at once (132 SMs with room for 2 each)" in found["error"]["text"]
+    assert status == 1
+
+
 def test_shared_arrays_of_an_extern_c_kernel_are_its_own(tmp_path: Path) -> None:
     file = tmp_path / "k.cu"
     text = """extern "C" __global__ void rows(int N, int K, const float* A, const float* B, float* C) {

@@ -83,6 +83,19 @@ std::string why_cluster_refused(const void* function, dim3 grid, dim3 cluster) {
     return {};
 }
 
+/// The same about a cooperative launch (CUDA Runtime API, cudaLaunchCooperativeKernel). Where as many blocks
+/// have room, their clusters do.
+std::string why_too_large(dim3 grid, int resident) {
+    const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
+    const std::uint64_t room =
+        static_cast<std::uint64_t>(resident) * static_cast<std::uint64_t>(multiprocessors());
+    if (blocks <= room) return {};
+    return "a cooperative launch of " + std::to_string(blocks) + " blocks, but the device holds " +
+           std::to_string(room) + " at once (" + std::to_string(multiprocessors()) +
+           (multiprocessors() == 1 ? " SM" : " SMs") + " with room for " + std::to_string(resident) +
+           " each)";
+}
+
 /// What CUDA would refuse about the launch, as a clause; empty if nothing.
 std::string why_refused(const void* function, dim3 grid, dim3 block, std::size_t dynamic_bytes) {
     const auto count = [](dim3 v) { return std::uint64_t{v.x} * v.y * v.z; };
@@ -121,6 +134,14 @@ cudaError_t remember(cudaError_t error) {
     }
     return error;
 }
+
+namespace {
+cudaError_t refuse(cudaError_t error, std::string why) {
+    remember(error);
+    last_refusal = std::move(why);
+    return error;
+}
+}  // namespace
 
 void set_like(const std::string& like) {
     std::string known;
@@ -206,8 +227,9 @@ Steps steps() {
     return steps_taken();
 }
 
-void launch(const char* name, const void* function, dim3 grid, dim3 block, std::size_t dynamic_shared_bytes,
-            Call call, const void* context, std::size_t context_bytes, dim3 cluster, bool blocks_wait) {
+cudaError_t launch(const char* name, const void* function, dim3 grid, dim3 block,
+                   std::size_t dynamic_shared_bytes, Call call, const void* context,
+                   std::size_t context_bytes, const LaunchAttributes& attributes, bool blocks_wait) {
     const auto& shared = shared_arrays(function);
     if (const std::size_t bytes = static_shared_bytes(function); bytes > kSharedWithoutOptin) {
         throw gemm::Error(std::string("kernel ") + name + ": its __shared__ arrays take " +
@@ -217,33 +239,34 @@ void launch(const char* name, const void* function, dim3 grid, dim3 block, std::
     if (std::string why = why_refused(function, grid, block, dynamic_shared_bytes); !why.empty()) {
         // What CUDA 13.0 answered on an H200, where CUDA 12 documents cudaErrorInvalidConfiguration for grids
         // and blocks.
-        remember(cudaErrorInvalidValue);
-        last_refusal = std::move(why);
-        return;
+        return refuse(cudaErrorInvalidValue, std::move(why));
     }
-    if (std::string why = why_cluster_refused(function, grid, cluster); !why.empty()) {
-        remember(cudaErrorInvalidClusterSize);
-        last_refusal = std::move(why);
-        return;
-    }
-    ++steps_taken().launches;
-    const Reach reach;
+    if (std::string why = why_cluster_refused(function, grid, attributes.cluster); !why.empty())
+        return refuse(cudaErrorInvalidClusterSize, std::move(why));
     int resident = 0;
     (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(
         &resident, function, static_cast<int>(block.x * block.y * block.z), dynamic_shared_bytes);
+    if (attributes.cooperative) {
+        if (std::string why = why_too_large(grid, resident); !why.empty())
+            return refuse(cudaErrorCooperativeLaunchTooLarge, std::move(why));
+    }
+    ++steps_taken().launches;
+    const Reach reach;
     run_grid({name, function, grid, block, dynamic_shared_bytes, &shared, call, context, context_bytes,
-              cluster, blocks_wait, resident},
+              attributes.cluster, blocks_wait || attributes.cooperative, resident},
              state().options);
+    return cudaSuccess;
 }
 
-dim3 cluster_of(const cudaLaunchConfig_t& config) {
-    dim3 cluster;
+LaunchAttributes attributes_of(const cudaLaunchConfig_t& config) {
+    LaunchAttributes attributes;
     for (unsigned i = 0; i < config.numAttrs; ++i) {
         const cudaLaunchAttribute& a = config.attrs[i];
         if (a.id == cudaLaunchAttributeClusterDimension)
-            cluster = {a.val.clusterDim.x, a.val.clusterDim.y, a.val.clusterDim.z};
+            attributes.cluster = {a.val.clusterDim.x, a.val.clusterDim.y, a.val.clusterDim.z};
+        if (a.id == cudaLaunchAttributeCooperative) attributes.cooperative = a.val.cooperative != 0;
     }
-    return cluster;
+    return attributes;
 }
 
 }  // namespace cpu_device
@@ -270,6 +293,7 @@ constexpr ErrorText kErrors[] = {
     ERROR_TEXT(cudaErrorInvalidDevice, "invalid device ordinal"),
     ERROR_TEXT(cudaErrorInvalidResourceHandle, "invalid resource handle"),
     ERROR_TEXT(cudaErrorNotReady, "device not ready"),
+    ERROR_TEXT(cudaErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch"),
     ERROR_TEXT(cudaErrorNotSupported, "operation not supported"),
     ERROR_TEXT(cudaErrorInvalidClusterSize, "cluster misconfiguration"),
 };
@@ -289,6 +313,7 @@ cudaDeviceProp properties() {
     p.maxThreadsPerBlock = kMostBlockThreads;
     p.maxThreadsPerMultiProcessor = limits().sm_threads;
     p.maxBlocksPerMultiProcessor = limits().sm_blocks;
+    p.cooperativeLaunch = 1;
     const dim3 block = kMostBlock, grid = kMostGrid;
     const unsigned blocks[] = {block.x, block.y, block.z}, grids[] = {grid.x, grid.y, grid.z};
     for (int i = 0; i < 3; ++i) {
@@ -451,7 +476,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
                                            const cudaLaunchConfig_t* config) {
     if (clusters == nullptr || config == nullptr) return remember(cudaErrorInvalidValue);
-    const dim3 size = cluster_of(*config), block = config->config_blockDim;
+    const dim3 size = attributes_of(*config).cluster, block = config->config_blockDim;
     if (std::string why = why_cluster_refused(function, size, size); !why.empty())
         return remember(cudaErrorInvalidClusterSize);
     int blocks = 0;

@@ -197,18 +197,25 @@ T shuffle(unsigned mask, Collective compute, T value, int argument, int width, S
                                                               argument, width, site)));
 }
 
+/// What cudaLaunchAttributes ask for.
+struct LaunchAttributes {
+    dim3 cluster{};            // blocks that are resident together
+    bool cooperative = false;  // all blocks of the grid are
+};
+
 using Call = void (*)(const void* context);
 /// Runs call(context) once per thread of the grid and returns when all have finished. A configuration that
-/// CUDA would refuse sets CUDA's error code for cudaGetLastError() and runs nothing. Throws gemm::Error for
-/// what goes wrong inside the kernel, naming kernel, block and thread. cluster: blocks that are resident
-/// together. blocks_wait: they may wait for blocks of other clusters; their order depends on the seed alone.
-void launch(const char* name, const void* function, dim3 grid, dim3 block, std::size_t dynamic_shared_bytes,
-            Call call, const void* context, std::size_t context_bytes, dim3 cluster = {},
-            bool blocks_wait = false);
+/// CUDA would refuse returns CUDA's error code, also to cudaGetLastError(), and runs nothing. Throws
+/// gemm::Error for what goes wrong inside the kernel, naming kernel, block and thread. blocks_wait: blocks
+/// may wait for those of other clusters, as they may in a cooperative launch; their order depends on the seed
+/// alone.
+cudaError_t launch(const char* name, const void* function, dim3 grid, dim3 block,
+                   std::size_t dynamic_shared_bytes, Call call, const void* context,
+                   std::size_t context_bytes, const LaunchAttributes& attributes = {},
+                   bool blocks_wait = false);
 /// "namespace::kernel<int>".
 const char* kernel_name(const void* function);
-/// The size of a launch's clusters, by its attributes.
-dim3 cluster_of(const cudaLaunchConfig_t& config);
+LaunchAttributes attributes_of(const cudaLaunchConfig_t& config);
 
 /// Said of each launch.
 void in_stream(cudaStream_t stream);
@@ -227,28 +234,34 @@ struct Launcher {
     void (*kernel)(P...);
     dim3 grid, block;
     std::size_t dynamic_shared_bytes;
-    dim3 cluster{};
+    LaunchAttributes attributes{};
 
-    Launcher with_cluster(unsigned x, unsigned y = 1, unsigned z = 1) const {
+    Launcher with(const LaunchAttributes& other) const {
         Launcher launcher = *this;
-        launcher.cluster = {x, y, z};
+        launcher.attributes = other;
         return launcher;
     }
+    Launcher with_cluster(unsigned x, unsigned y = 1, unsigned z = 1) const { return with({dim3(x, y, z)}); }
 
     template <class... A>
     void operator()(A&&... arguments) const {
+        (void)status_of(std::forward<A>(arguments)...);
+    }
+    /// The error of this launch, not of an earlier one.
+    template <class... A>
+    cudaError_t status_of(A&&... arguments) const {
         static_assert(sizeof...(A) == sizeof...(P), "a kernel launch with too many or too few arguments");
         // Converted to the parameter types once, at the launch, as CUDA does.
         const std::pair<void (*)(P...), std::tuple<P...>> context(
             kernel, std::tuple<P...>(std::forward<A>(arguments)...));
         using Context = decltype(context);
-        launch(
+        return launch(
             name, reinterpret_cast<const void*>(kernel), grid, block, dynamic_shared_bytes,
             [](const void* c) {
                 const auto& [function, parameters] = *static_cast<Context*>(c);
                 std::apply(function, parameters);
             },
-            &context, sizeof context, cluster, blocks_wait);
+            &context, sizeof context, attributes, blocks_wait);
     }
 };
 template <class... P>
@@ -264,12 +277,11 @@ Launcher<P...> launcher(const char* name, void (*kernel)(P...), dim3 grid, dim3 
 
 template <class... P, class... A>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(P...), A&&... arguments) {
-    const dim3 cluster = ::cpu_device::cluster_of(*config);
-    ::cpu_device::launcher(::cpu_device::kernel_name(reinterpret_cast<const void*>(kernel)), kernel,
-                           config->config_gridDim, config->config_blockDim, config->dynamicSmemBytes,
-                           config->stream)
-        .with_cluster(cluster.x, cluster.y, cluster.z)(std::forward<A>(arguments)...);
-    return cudaPeekAtLastError();
+    return ::cpu_device::launcher(::cpu_device::kernel_name(reinterpret_cast<const void*>(kernel)), kernel,
+                                  config->config_gridDim, config->config_blockDim, config->dynamicSmemBytes,
+                                  config->stream)
+        .with(::cpu_device::attributes_of(*config))
+        .status_of(std::forward<A>(arguments)...);
 }
 
 #define threadIdx (::cpu_device::thread_idx())

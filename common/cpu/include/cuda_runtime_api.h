@@ -29,6 +29,7 @@ enum cudaError_t {
     cudaErrorInvalidDevice = 101,
     cudaErrorInvalidResourceHandle = 400,
     cudaErrorNotReady = 600,
+    cudaErrorCooperativeLaunchTooLarge = 720,
     cudaErrorNotSupported = 801,
     cudaErrorInvalidClusterSize = 912,
 };
@@ -47,10 +48,11 @@ struct cudaDeviceProp {
     int warpSize;
     int maxThreadsPerBlock, maxThreadsPerMultiProcessor, maxBlocksPerMultiProcessor;
     int maxThreadsDim[3], maxGridSize[3];
+    int cooperativeLaunch;  // 1
     int l2CacheSize;
     // What sources print, and the CPU device does not have: 0.
     int clockRate, memoryClockRate, memoryBusWidth, regsPerBlock, regsPerMultiprocessor;
-    int concurrentKernels, asyncEngineCount, cooperativeLaunch, integrated, ECCEnabled, pciBusID, pciDeviceID;
+    int concurrentKernels, asyncEngineCount, integrated, ECCEnabled, pciBusID, pciDeviceID;
     std::size_t totalConstMem;
 };
 enum cudaDeviceAttr {
@@ -201,10 +203,12 @@ cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, std::size_t byt
 // ---- launches ----
 enum cudaLaunchAttributeID {
     cudaLaunchAttributeIgnore = 0,
+    cudaLaunchAttributeCooperative = 2,
     cudaLaunchAttributeClusterDimension = 4,
 };
 union cudaLaunchAttributeValue {
     char pad[64];
+    int cooperative;  // not 0: all blocks are resident at once, or the launch is refused
     struct {
         unsigned int x, y, z;
     } clusterDim;  // blocks

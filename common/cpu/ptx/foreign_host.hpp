@@ -29,26 +29,31 @@ constexpr auto cudaDevAttrMaxRegistersPerBlock = static_cast<cudaDeviceAttr>(12)
 namespace cpu_device {
 template <class... P>
 cudaError_t launch_with(void (*kernel)(P...), dim3 grid, dim3 block, std::size_t bytes, cudaStream_t stream,
-                        dim3 cluster, void** arguments) {
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-        launcher(kernel_name(reinterpret_cast<const void*>(kernel)), kernel, grid, block, bytes, stream)
-            .with_cluster(cluster.x, cluster.y,
-                          cluster.z)(*static_cast<std::remove_reference_t<P>*>(arguments[I])...);
+                        const LaunchAttributes& attributes, void** arguments) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return launcher(kernel_name(reinterpret_cast<const void*>(kernel)), kernel, grid, block, bytes,
+                        stream)
+            .with(attributes)
+            .status_of(*static_cast<std::remove_reference_t<P>*>(arguments[I])...);
     }
     (std::index_sequence_for<P...>{});
-    return cudaPeekAtLastError();
 }
 }  // namespace cpu_device
 template <class... P>
 cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments,
                              std::size_t bytes = 0, cudaStream_t stream = nullptr) {
-    return ::cpu_device::launch_with(kernel, grid, block, bytes, stream, dim3(), arguments);
+    return ::cpu_device::launch_with(kernel, grid, block, bytes, stream, {}, arguments);
+}
+template <class... P>
+cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments,
+                                        std::size_t bytes = 0, cudaStream_t stream = nullptr) {
+    return ::cpu_device::launch_with(kernel, grid, block, bytes, stream, {dim3(), true}, arguments);
 }
 template <class... P>
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, void (*kernel)(P...), void** arguments) {
     return ::cpu_device::launch_with(kernel, config->config_gridDim, config->config_blockDim,
                                      config->dynamicSmemBytes, config->stream,
-                                     ::cpu_device::cluster_of(*config), arguments);
+                                     ::cpu_device::attributes_of(*config), arguments);
 }
 
 enum cudaSharedMemConfig {

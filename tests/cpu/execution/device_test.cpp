@@ -368,6 +368,23 @@ TEST_CASE("limits: grids and blocks that CUDA refuses") {
     CHECK(count.host()[0] == 6);
 }
 
+TEST_CASE("limits: a cooperative launch has no more blocks than the device holds at once") {
+    test::device();
+    const DeviceArray<int> count(1);
+    const auto launch = [&](int blocks, bool cooperative) {
+        return kernels::launch_together(blocks, cooperative, count.data());
+    };
+    const int most = kernels::most_together();
+    REQUIRE(most > 0);
+    CHECK(launch(1, true) == cudaSuccess);
+    CHECK(launch(most, true) == cudaSuccess);
+    CHECK(launch(most + 1, true) == cudaErrorCooperativeLaunchTooLarge);
+    CHECK(launch(most + 1, false) == cudaSuccess);  // which is not to blame for the one before
+    CHECK(cudaGetLastError() == cudaErrorCooperativeLaunchTooLarge);
+    CHECK(cudaGetLastError() == cudaSuccess);
+    CHECK(count.host()[0] == 3);
+}
+
 TEST_CASE("limits: shared memory without asking for more") {
     test::device();
     const DeviceArray<int> count(1);

@@ -136,6 +136,17 @@ __global__ void clusters_kernel(unsigned* flags, int* values) {
 void chain(bool reverse, int blocks, int threads, unsigned* flags, int* values) {
     chain_kernel<<<blocks, threads>>>(reverse, flags, values);
 }
+cudaError_t chain_together(int blocks, unsigned* flags, int* values) {
+    cudaLaunchAttribute together{};
+    together.id = cudaLaunchAttributeCooperative;
+    together.val.cooperative = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(static_cast<unsigned>(blocks));
+    config.blockDim = dim3(1024);
+    config.attrs = &together;
+    config.numAttrs = 1;
+    return cudaLaunchKernelEx(&config, chain_kernel, true, flags, values);
+}
 void split_sum(int tiles, int splits, int threads, int n, const float* in, float* parts, unsigned* ready,
                float* out) {
     split_sum_kernel<<<dim3(tiles, splits), threads, threads * sizeof(float)>>>(n, in, parts, ready, out);
@@ -149,15 +160,17 @@ void places(int blocks, unsigned* counters, int* order) {
 void ways_to_spin(unsigned* flags, int* out) {
     ways_kernel<<<2, 96>>>(flags, out);
 }
-cudaError_t chained_clusters(int blocks, unsigned* flags, int* values) {
+cudaError_t chained_clusters(int blocks, bool cooperative, unsigned* flags, int* values) {
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(static_cast<unsigned>(blocks));
     config.blockDim = dim3(64);
-    cudaLaunchAttribute cluster{};
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim = {2, 1, 1};
-    config.attrs = &cluster;
-    config.numAttrs = 1;
+    cudaLaunchAttribute attributes[2]{};
+    attributes[0].id = cudaLaunchAttributeClusterDimension;
+    attributes[0].val.clusterDim = {2, 1, 1};
+    attributes[1].id = cudaLaunchAttributeCooperative;
+    attributes[1].val.cooperative = cooperative ? 1 : 0;
+    config.attrs = attributes;
+    config.numAttrs = 2;
     return cudaLaunchKernelEx(&config, clusters_kernel, flags, values);
 }
 

@@ -111,6 +111,12 @@ void wmma(Narrow type, bool shared, bool a_col, bool b_col, bool c_col, const st
 /// Launches a kernel that adds 1 to *count in block (0,0,0), thread (0,0,0). Returns cudaGetLastError().
 cudaError_t launch(dim3 grid, dim3 block, std::size_t dynamic_bytes, int* count);
 
+/// The same with blocks of 1024 threads, as a cooperative launch or not. Returns the launch's own error, and
+/// leaves it for cudaGetLastError().
+cudaError_t launch_together(int blocks, bool cooperative, int* count);
+/// How many of them the device holds at once.
+int most_together();
+
 /// The same with a kernel that has 16 KiB of static shared memory.
 cudaError_t launch_with_static(std::size_t dynamic_bytes, int* count);
 
@@ -130,6 +136,8 @@ cudaError_t launch_static_48k(int* count);
 /// values[i]: how many blocks are behind it in the chain, itself included: those after it, which it waits
 /// for, or (reverse: false) those before.
 void chain(bool reverse, int blocks, int threads, unsigned* flags, int* values);
+/// The longer chain in a cooperative launch, in blocks of 1024 threads.
+cudaError_t chain_together(int blocks, unsigned* flags, int* values);
 /// The same, by atomicAdd() and atomicExch().
 void atomic_chain(int blocks, unsigned* flags, int* values);
 /// out: of each tile and thread the sum of its n numbers of `in`, by `splits` blocks. parts: tiles × splits ×
@@ -143,7 +151,7 @@ void places(int blocks, unsigned* counters, int* order);
 /// 9 flags; *out is 1 more.
 void ways_to_spin(unsigned* flags, int* out);
 /// Clusters of two, of which each waits for the next: values[i] is the sum of i, i + 2 and so on.
-cudaError_t chained_clusters(int blocks, unsigned* flags, int* values);
+cudaError_t chained_clusters(int blocks, bool cooperative, unsigned* flags, int* values);
 enum class WrongBeside { null_pointer, trap, overrun, recursion, endless_loop, divergent, not_released };
 /// Block (0,0,0) waits for block (1,0,0), which goes wrong, in thread (40,0,0). 2 flags.
 void wrong_beside(WrongBeside kind, unsigned* flags, int* out);

@@ -40,6 +40,25 @@ cudaError_t launch(dim3 grid, dim3 block, std::size_t dynamic_bytes, int* count)
     return cudaGetLastError();
 }
 
+int most_together() {
+    int blocks = 0, multiprocessors = 0;
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, plain, 1024, 0);
+    cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
+    return blocks * multiprocessors;
+}
+
+cudaError_t launch_together(int blocks, bool cooperative, int* count) {
+    cudaLaunchAttribute together{};
+    together.id = cudaLaunchAttributeCooperative;
+    together.val.cooperative = cooperative ? 1 : 0;
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(static_cast<unsigned>(blocks));
+    config.blockDim = dim3(1024);
+    config.attrs = &together;
+    config.numAttrs = 1;
+    return cudaLaunchKernelEx(&config, plain, count);
+}
+
 cudaError_t launch_with_static(std::size_t dynamic_bytes, int* count) {
     with_static<16 * 1024><<<1, 32, dynamic_bytes>>>(count);
     return cudaGetLastError();

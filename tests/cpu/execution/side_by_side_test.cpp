@@ -136,12 +136,54 @@ TEST_CASE("side by side: clusters") {
         const int blocks = 24;
         const DeviceArray<unsigned> flags(blocks);
         const DeviceArray<int> values(blocks);
-        REQUIRE(kernels::chained_clusters(blocks, flags.data(), values.data()) == cudaSuccess);
+        REQUIRE(kernels::chained_clusters(blocks, false, flags.data(), values.data()) == cudaSuccess);
         std::vector<int> expected(blocks);
         for (int i = blocks; i-- > 0;)
             expected[static_cast<std::size_t>(i)] =
                 i + (i + 2 < blocks ? expected[static_cast<std::size_t>(i) + 2] : 0);
         CHECK(values.host() == expected);
+    }
+}
+
+TEST_CASE("side by side: a cooperative launch of as many blocks as fit, and of one more") {
+    const auto launched = [](int blocks, cudaError_t expected) {
+        const DeviceArray<unsigned> flags(static_cast<std::size_t>(blocks));
+        const DeviceArray<int> values(static_cast<std::size_t>(blocks));
+        CHECK(kernels::chain_together(blocks, flags.data(), values.data()) == expected);
+        std::string why = cpu_device::refusal();
+        CHECK(cudaGetLastError() == expected);
+        CHECK(values.host() == (expected == cudaSuccess
+                                    ? counted(true, blocks)
+                                    : std::vector<int>(static_cast<std::size_t>(blocks))));
+        return why;
+    };
+    // Two SMs, each with room for two blocks of 1024 threads.
+    for (const std::uint64_t seed : {0, 1, 2, 3}) {
+        const test::Schedule schedule(seed);
+        CHECK(launched(4, cudaSuccess).empty());
+    }
+    const std::uint64_t before = cpu_device::steps().launches;
+    CHECK(launched(5, cudaErrorCooperativeLaunchTooLarge) ==
+          "a cooperative launch of 5 blocks, but the device holds 4 at once (2 SMs with room for 2 each)");
+    CHECK(cpu_device::steps().launches == before);
+    CHECK(launched(4, cudaSuccess).empty());
+    {
+        const Multiprocessors one(1);
+        CHECK(launched(2, cudaSuccess).empty());
+        CHECK(launched(3, cudaErrorCooperativeLaunchTooLarge) ==
+              "a cooperative launch of 3 blocks, but the device holds 2 at once (1 SM with room for 2 each)");
+    }
+    CHECK(std::string(cudaGetErrorString(cudaErrorCooperativeLaunchTooLarge)) ==
+          "too many blocks in cooperative launch");
+    // 64 threads: 32 blocks on each SM, in 32 clusters of two.
+    for (const auto& [blocks, fits] : {std::pair{64, true}, {66, false}}) {
+        const DeviceArray<unsigned> flags(static_cast<std::size_t>(blocks));
+        const DeviceArray<int> values(static_cast<std::size_t>(blocks));
+        CHECK(kernels::chained_clusters(blocks, true, flags.data(), values.data()) ==
+              (fits ? cudaSuccess : cudaErrorCooperativeLaunchTooLarge));
+        CHECK(cpu_device::refusal().empty() == fits);
+        (void)cudaGetLastError();
+        CHECK(values.host()[1] == (fits ? 32 * 32 : 0));  // 1 + 3 + … + 63
     }
 }
 
