@@ -29,9 +29,9 @@ NO_BRANCH = (
 # mistakes.toml have a kernel with 256 rows for every problem, which is right. So has 15d's with slices of 64×128, which no small
 # problem has. 15a's and 15d's divide() and 15b's prepare_shape() come to an end of their own where the device has no room for a
 # workspace: tests/parts/split_k_launches_test.cpp takes the room away. On no GPU is an SM too small for all of 15d's blocks. 15c
-# comes to three of its sizes in BF16, whose text FP16 and the other sizes share: its mistakes.toml has a kernel with each of these
-# for every problem, which is right. Of a size it comes to one number of slices: what adds them has one text for all. Else it calls
-# 14c's, which has cases of its own.
+# comes to three of its sizes in BF16, whose text FP16 and the other sizes share: its mistakes.toml has a kernel with each of
+# these for every problem, which is right. Of a size it comes to one number of slices: what adds them has one text for all. Else
+# it calls 14c's, which has cases of its own.
 _FEWER = r"__half.*Policy<({0}),|Policy<({0}),.*__half|{1}<"
 _TALLEST = r"Policy<256, 4>, false|launch_policy<.*Policy<256, 4> >"
 ELSEWHERE = {
