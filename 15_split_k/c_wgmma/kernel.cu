@@ -1,7 +1,7 @@
 // 15c split-K, wgmma — where A has few rows, the blocks of a cluster share a C tile: each multiplies a slice
 // of K, and all of them add up the sums, which they read in each other's shared memory.
 //
-// Changed since 14c: a composition for up to 64 rows, with lower C tiles, two blocks on an SM, a scheduler
+// Changed since 14c: nine sizes of C tiles more, an estimate that takes one of them or 14c's kernel, a scheduler
 // for clusters, and ClusterSum in place of the epilogue. Should be as fast as B comes from DRAM.
 
 #include <algorithm>
