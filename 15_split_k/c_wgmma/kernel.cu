@@ -1,8 +1,8 @@
 // 15c split-K, wgmma — where A has few rows, the blocks of a cluster share a C tile: each multiplies a slice
 // of K, and all of them add up the sums, which they read in each other's shared memory.
 //
-// Changed since 14c: nine sizes of C tiles more, an estimate that takes one of them or 14c's kernel, a scheduler
-// for clusters, and ClusterSum in place of the epilogue. Should be as fast as B comes from DRAM.
+// Changed since 14c: nine more sizes of C tiles, an estimate that takes one of them or 14c's kernel, a
+// scheduler for clusters, and ClusterSum in place of the epilogue. Should be as fast as B comes from DRAM.
 
 #include <algorithm>
 #include <cmath>
