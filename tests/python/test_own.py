@@ -421,6 +421,45 @@ def test_an_assertion_of_the_host_is_said_and_one_that_does_not_compile_is_left_
     assert f"assert(M == 2) at {file}:5" in found["error"]["text"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("cudaDevAttrMaxPitch", "the last CUDA call that failed was cudaDeviceGetAttribute(), with cudaErrorInvalidValue."),
+        ("cudaDevAttrL2CacheSize", "no CUDA call had failed."),
+    ],
+)
+def test_a_file_that_ends_the_program_is_told_with_the_call_that_failed(tmp_path: Path, asked: str, said: str) -> None:
+    file = tmp_path / "k.cu"
+    file.write_text(
+        "#include <cstdio>\n#include <cstdlib>\n"
+        "#define cudaDevAttrMaxPitch static_cast<cudaDeviceAttr>(11)\n"
+        "#define CHECK(call) if ((call) != cudaSuccess) { printf(\"it failed\"); exit(1); }\n"
+        "__global__ void k(float* C) { C[0] = 0.0f; }\n"
+        "void run(float* C) {\n    int bytes = -1;\n"
+        f"    (void)cudaDeviceGetAttribute(&bytes, {asked}, 0);\n    CHECK(cudaPeekAtLastError());\n"
+        "    k<<<1, 1>>>(C);\n    if (bytes == 0) exit(0);\n}\n",
+        encoding="utf-8",
+    )
+    done = inspect(file, "--call=run(C)", "--sizes=1x1x1")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == f"gemm: The file's own code ended the program by exit(); {said}"
+    assert ("it failed" in done.stderr) == ("that failed" in said)
+
+
+def test_a_launcher_that_asks_what_the_device_has_runs(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    asked = ("L2CacheSize", "ClockRate", "MaxRegistersPerBlock", "MaxRegistersPerMultiprocessor", "CooperativeLaunch")
+    calls = "".join(f"    cudaDeviceGetAttribute(&value, cudaDevAttr{name}, 0);\n    CHECK;\n" for name in asked)
+    file.write_text(
+        "#include <cstdlib>\n#define CHECK if (cudaPeekAtLastError() != cudaSuccess) exit(1)\n"
+        "__global__ void k(const float* A, const float* B, float* C) { C[0] = A[0] * B[0]; }\n"
+        f"void run(const float* A, const float* B, float* C) {{\n    int value = 0;\n{calls}    k<<<1, 1>>>(A, B, C);\n}}\n",
+        encoding="utf-8",
+    )
+    found, status = traced(file, "--call=run(A, B, C)", "--sizes=1x1x1")
+    assert (found["error"], found["findings"], status) == (None, [], 0)
+
+
 def test_sums_of_fp16_are_right_where_they_are_promised(tmp_path: Path) -> None:
     assert inspect(KERNELS / "half2.cu").returncode == 0  # half2.gemm.toml promises them
     alone = tmp_path / "half2.cu"
@@ -664,18 +703,16 @@ def test_what_is_of_a_library_is_left_out_and_said(tmp_path: Path) -> None:
 
 
 def test_the_page_counts_first_calls_as_they_are_recorded() -> None:
-    text = (ROOT / "tests/recorded/first_calls.tsv").read_text(encoding="utf-8")
-    calls = [
-        dict(zip(("repository", "file", "options", "outcome"), line.split("\t"), strict=True)) for line in text.splitlines()[1:]
-    ]
+    header, *recorded = (ROOT / "tests/recorded/first_calls.tsv").read_text(encoding="utf-8").splitlines()
+    calls = [dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in recorded]
     page = (ROOT / "OWN_KERNEL.md").read_text(encoding="utf-8")
     section = page[page.index("## How often a first call works") :]
     section = section[: section.index("\n## ", 1)]
-    rows = {
-        cells[1].strip(): int(cells[2])
-        for cells in (line.split("|") for line in section.splitlines())
-        if len(cells) == 4 and cells[2].strip().isdigit()
-    }
-    outcomes = Counter(call["outcome"] for call in calls)
-    assert {text: rows[text] for text in rows if rows[text]} == dict(outcomes)
-    assert f"{len(calls)} kernels of {len({call['repository'] for call in calls})} public repositories" in section
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("|")][2:]
+    for column, count in enumerate(("1", "2"), 1):
+        of_it = [call for call in calls if call["count"] == count]
+        outcomes = Counter(call["outcome"] for call in of_it)
+        assert {row[0]: int(row[column]) for row in rows} == {row[0]: outcomes.pop(row[0], 0) for row in rows}
+        assert not outcomes
+        assert f"{len(of_it)} kernels of {len({call['repository'] for call in of_it})} " in section
+    assert not {call["count"] for call in calls} - {"1", "2"}
