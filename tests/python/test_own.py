@@ -433,7 +433,7 @@ def test_a_file_that_ends_the_program_is_told_with_the_call_that_failed(tmp_path
     file.write_text(
         "#include <cstdio>\n#include <cstdlib>\n"
         "#define cudaDevAttrMaxPitch static_cast<cudaDeviceAttr>(11)\n"
-        "#define CHECK(call) if ((call) != cudaSuccess) { printf(\"it failed\"); exit(1); }\n"
+        '#define CHECK(call) if ((call) != cudaSuccess) { printf("it failed"); exit(1); }\n'
         "__global__ void k(float* C) { C[0] = 0.0f; }\n"
         "void run(float* C) {\n    int bytes = -1;\n"
         f"    (void)cudaDeviceGetAttribute(&bytes, {asked}, 0);\n    CHECK(cudaPeekAtLastError());\n"
