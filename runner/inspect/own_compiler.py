@@ -14,11 +14,15 @@ from runner.inspect.own_source import Place, foreign
 
 BEHIND = "namespace own_kernel_call {"  # the file's text ends in front of it
 _MISSING = re.compile(r"fatal error: (?P<header>[^:\n]+): No such file or directory")
-_ERROR = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: ", re.MULTILINE)
+# An error in what a macro says is one of the function that says the macro.
+_ERROR = re.compile(
+    r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?:(?:fatal )?error: |note: in expansion of macro )", re.MULTILINE
+)
 # The toolkit's: what they declare is in common/cpu/ptx/foreign.hpp, or is nowhere.
 _OF_TOOLKIT = (
     "cublas.h", "cublas_v2.h", "cublasLt.h", "cublasXt.h", "cuda_profiler_api.h", "cudaProfiler.h",
     "cuda_device_runtime_api.h", "cuda_fp8.h",
+    "cooperative_groups/reduce.h", "cooperative_groups/scan.h",
     "curand.h", "curand_kernel.h", "cusolverDn.h", "cusparse.h", "device_functions.h", "device_launch_parameters.h",
     "driver_types.h", "library_types.h", "math_constants.h", "nvToolsExt.h", "nvtx3/nvToolsExt.h", "sm_32_intrinsics.h",
     "vector_functions.h", "vector_types.h", "builtin_types.h",
@@ -44,7 +48,7 @@ class Compiler:
         folder.mkdir(exist_ok=True)
         self._folder, self._name = folder, name
         self._text = foreign().without_main(text)
-        self._stand_ins = folder / "stand_ins"
+        self._stand_ins = folder / "stand_ins" / "room" / "for" / "parents"  # for headers that are named with ../
         for header in _OF_TOOLKIT:
             self._stand_in(header, "")
         compiler, *rest = tools["kernel"]
@@ -110,7 +114,7 @@ class Compiler:
     def _without_header(self, header: str) -> bool:
         """A header that is not here counts as empty; libcu++'s of the standard library are the standard library's."""
         path = (self._stand_ins / header).resolve()
-        if self._stand_ins.resolve() not in path.parents or path.exists():
+        if self._stand_ins.parents[2].resolve() not in path.parents or path.exists():
             return False
         if header.startswith("cuda/std/"):
             there = header.removeprefix("cuda/std/")

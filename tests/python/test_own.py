@@ -625,6 +625,7 @@ def translated(text: str) -> str:
         ),
         ("__shared__ alignas(128) float x[3];", "__shared__ __attribute__((aligned(128))) float x[3];"),
         ("{ dim3 gridDim(2); g(gridDim); }\nint a;", "{ dim3 host_gridDim(2); g(host_gridDim); }\nint a;"),
+        ("{ dim3 blockDim, n, gridDim; g(gridDim); }", "{ dim3 host_blockDim, n, host_gridDim; g(host_gridDim); }"),
         (
             "void f(unsigned threadIdx, int n);\nvoid f(unsigned threadIdx, int n) { g(threadIdx); }\n"
             "int a() { return threadIdx.x; }",
@@ -691,15 +692,20 @@ def test_a_class_is_found_by_its_head_whatever_it_is_derived_from() -> None:
 def test_what_is_of_a_library_is_left_out_and_said(tmp_path: Path) -> None:
     file = tmp_path / "k.cu"
     file.write_text(
+        '#include "../../no_such_module/half.hpp"\n#include <cooperative_groups.h>\n#include <cooperative_groups/reduce.h>\n'
         "#include <no_such_library/handle.h>\nlibrary::handle_t handle;\nvoid prepare(library::handle_t h, int n);\n"
         "struct policy : public library::base<float> {\n    int n = size();\n};\nint n_of(policy p) {\n    return p.n;\n}\n"
+        "#define CHECK(call) if (call) puts(cublasNoSuchName(call))\n"
+        "void compare(cublasHandle_t h) {\n    CHECK(cublasDestroy(h));\n}\n"
         "__global__ void k(float* C) {\n    C[0] = 0.0f;\n}\n",
         encoding="utf-8",
     )
     done = inspect(file, "--call=k<<<1, 1>>>(C)", "--sizes=1x1x1")
     left = next(line for line in done.stdout.splitlines() if "left out: " in line)
-    assert set(left.partition("left out: ")[2].rstrip(".").split(", ")) == {"handle", "prepare", "policy", "n_of"}
-    assert "Headers that are not here count as empty: no_such_library/handle.h." in done.stdout
+    assert set(left.partition("left out: ")[2].rstrip(".").split(", ")) == {"handle", "prepare", "policy", "n_of", "compare"}
+    empty = "../../no_such_module/half.hpp, no_such_library/handle.h"
+    assert f"Headers that are not here count as empty: {empty}." in done.stdout
+    assert done.returncode == 1  # it multiplies nothing
 
 
 def test_the_page_counts_first_calls_as_they_are_recorded() -> None:
@@ -709,10 +715,10 @@ def test_the_page_counts_first_calls_as_they_are_recorded() -> None:
     section = page[page.index("## How often a first call works") :]
     section = section[: section.index("\n## ", 1)]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("|")][2:]
-    for column, count in enumerate(("1", "2"), 1):
+    for column, count in enumerate(("1", "2", "3"), 1):
         of_it = [call for call in calls if call["count"] == count]
         outcomes = Counter(call["outcome"] for call in of_it)
         assert {row[0]: int(row[column]) for row in rows} == {row[0]: outcomes.pop(row[0], 0) for row in rows}
         assert not outcomes
         assert f"{len(of_it)} kernels of {len({call['repository'] for call in of_it})} " in section
-    assert not {call["count"] for call in calls} - {"1", "2"}
+    assert not {call["count"] for call in calls} - {"1", "2", "3"}

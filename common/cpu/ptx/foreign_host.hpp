@@ -194,6 +194,9 @@ inline cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t) {
 inline const char* cublasGetStatusString(cublasStatus_t status) {
     return status == CUBLAS_STATUS_SUCCESS ? "CUBLAS_STATUS_SUCCESS" : "an error of cuBLAS";
 }
+inline const char* cublasGetStatusName(cublasStatus_t status) {
+    return cublasGetStatusString(status);
+}
 #define CPU_DEVICE_CUBLAS(name)            \
     template <class... A>                  \
     cublasStatus_t name(A&&...) {          \
