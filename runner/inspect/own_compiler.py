@@ -18,6 +18,7 @@ _MISSING = re.compile(r"fatal error: (?P<header>[^:\n]+): No such file or direct
 _ERROR = re.compile(
     r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?:(?:fatal )?error: |note: in expansion of macro )", re.MULTILINE
 )
+_REQUIRED = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? +required from here", re.MULTILINE)
 # The toolkit's: what they declare is in common/cpu/ptx/foreign.hpp, or is nowhere.
 _OF_TOOLKIT = (
     "cublas.h", "cublas_v2.h", "cublasLt.h", "cublasXt.h", "cuda_profiler_api.h", "cudaProfiler.h",
@@ -39,6 +40,9 @@ _DEFINED = ("-D__CUDACC_VER_MAJOR__=13", "-D__CUDACC_VER_MINOR__=0")
 # Of arrays whose length the compiler knows: through a pointer, too, where the function that has it is inlined.
 _BOUNDS = ("-fsanitize=bounds", "-fsanitize=object-size", "-finline-functions", "-finline-small-functions")
 _LENIENT = ("-w", "-Wno-narrowing", "-fpermissive")  # as nvcc is
+# What nobody calls need not find what it calls: functions that are in no kept section may name what is nowhere.
+_SECTIONS = "-ffunction-sections"
+ONLY_WHAT_IS_CALLED = "-Wl,--gc-sections"  # for the linker
 
 
 class Compiler:
@@ -52,7 +56,7 @@ class Compiler:
         for header in _OF_TOOLKIT:
             self._stand_in(header, "")
         compiler, *rest = tools["kernel"]
-        self._command = [compiler, f"-I{self._stand_ins}", *rest, *_DEFINED, *_LENIENT, *_BOUNDS, *flags]
+        self._command = [compiler, f"-I{self._stand_ins}", *rest, *_DEFINED, *_LENIENT, *_BOUNDS, _SECTIONS, *flags]
         self.headers: list[str] = []
         self.functions: list[str] = []
         self._why: dict[str, tuple[str, ...]] = {}  # a function that is left out: its first error
@@ -128,8 +132,11 @@ class Compiler:
         """Leaves out a header that is not here, or what the errors are in and the call may not need; whether there is one."""
         if missing := _MISSING.search(said):
             return self._without_header(missing["header"])
-        places = {Place(found["file"], int(found["line"])) for found in _ERROR.finditer(said)}
-        offsets = [offset for place in places if (offset := place.offset(self._text, self._name)) is not None]
+        for pattern in (_ERROR, _REQUIRED):  # the second: of errors in templates that are not the file's
+            places = {Place(found["file"], int(found["line"])) for found in pattern.finditer(said)}
+            offsets = [offset for place in places if (offset := place.offset(self._text, self._name)) is not None]
+            if offsets:
+                break
         if self._without_assertions(offsets):
             return True
         end = self._text.find(BEHIND)
@@ -144,7 +151,8 @@ class Compiler:
         for function in unwanted:
             inside = [place for place in places if function.start <= (place.offset(self._text, self._name) or -1) < function.end]
             of_it = [line for line in said.split("\n") if any(line.startswith(f"{place}:") for place in inside)]
-            self._why.setdefault(function.name, tuple(of_it[:1]))
+            told = of_it if pattern is _ERROR else first_error(said.split("\n"))
+            self._why.setdefault(function.name, tuple(told[:1]))
         self._text = foreign().without(self._text, sorted(unwanted, key=lambda function: -function.start))
         self.functions += [function.name for function in unwanted if function.name]
         return bool(unwanted)

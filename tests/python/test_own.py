@@ -90,7 +90,8 @@ def test_a_launcher_of_a_repository_is_taken_with_what_is_around_it(options: lis
     done = inspect(REPOSITORY / "src" / "launchers.cu", *options)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "is left out: Unknown, broken." in done.stdout
-    assert ("tools.cu" in done.stdout) and "Right at" in done.stdout
+    assert "Right at" in done.stdout
+    assert ("Compiled with it: " in done.stdout) == ("by_address" in options[0])  # it alone calls what is in tools.cu
 
 
 def test_shared_arrays_of_an_extern_c_kernel_are_its_own(tmp_path: Path) -> None:
@@ -697,12 +698,20 @@ def test_what_is_of_a_library_is_left_out_and_said(tmp_path: Path) -> None:
         "struct policy : public library::base<float> {\n    int n = size();\n};\nint n_of(policy p) {\n    return p.n;\n}\n"
         "#define CHECK(call) if (call) puts(cublasNoSuchName(call))\n"
         "void compare(cublasHandle_t h) {\n    CHECK(cublasDestroy(h));\n}\n"
-        "__global__ void k(float* C) {\n    C[0] = 0.0f;\n}\n",
+        "int elsewhere(int n);\nint calls_it(int n) {\n    return elsewhere(n);\n}\n"
+        "__global__ void k(float* C, int n = 1) {\n    C[0] = 0.0f;\n}\nvoid of_defaults(float* C) {\n    k<<<1, 1>>>(C);\n}\n",
         encoding="utf-8",
     )
-    done = inspect(file, "--call=k<<<1, 1>>>(C)", "--sizes=1x1x1")
+    done = inspect(file, "--call=k<<<1, 1>>>(C, 1)", "--sizes=1x1x1")
     left = next(line for line in done.stdout.splitlines() if "left out: " in line)
-    assert set(left.partition("left out: ")[2].rstrip(".").split(", ")) == {"handle", "prepare", "policy", "n_of", "compare"}
+    assert set(left.partition("left out: ")[2].rstrip(".").split(", ")) == {
+        "handle",
+        "prepare",
+        "policy",
+        "n_of",
+        "compare",
+        "of_defaults",
+    }
     empty = "../../no_such_module/half.hpp, no_such_library/handle.h"
     assert f"Headers that are not here count as empty: {empty}." in done.stdout
     assert done.returncode == 1  # it multiplies nothing
