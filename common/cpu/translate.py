@@ -25,6 +25,7 @@ Every line keeps its number. An output that says already what it should say is l
 usage: translate.py input.cu output.cpp [input.cu output.cpp ...]
 """
 
+import itertools
 import re
 import sys
 from dataclasses import dataclass
@@ -62,10 +63,10 @@ DECLARED = re.compile(
 # Where `alignas` may not stand: behind what __shared__ becomes.
 SHARED_ALIGNAS = re.compile(r"\b__shared__\s+(?P<word>alignas)\s*(?P<open>\()(?:[^()]|\((?:[^()]|\([^()]*\))*\))*(?P<close>\))")
 # A variable or a parameter that is called as one of the device's, and what has to be known of a scope's end.
-HOST_DIM = re.compile(
-    r"\b(?:dim3|uint3|auto|int|uint|unsigned|size_t|u?int32_t)\s*(?:\s|&)\s*(?P<name>gridDim|blockDim|threadIdx|blockIdx)\b"
-    r"(?P<parameter>\s*[,)])?(?!\s*\.)"
-)
+_OF_HOST = r"\b(?:dim3|uint3|auto|int|uint|unsigned|size_t|u?int32_t)\s*(?:\s|&)\s*"
+_DIM = r"(?P<name>gridDim|blockDim|threadIdx|blockIdx)\b(?P<parameter>\s*[,)])?(?!\s*\.)"
+# The second: behind others of its declaration.
+HOST_DIMS = (re.compile(_OF_HOST + _DIM), re.compile(rf"{_OF_HOST}(?:\w+\s*,\s*){{1,9}}{_DIM}"))
 BRACES = re.compile(r"[{}]")
 BODY = re.compile(r"[{};]")
 OF_DEVICE = re.compile(r"\b__(?:device|constant|managed)__\b")
@@ -291,7 +292,7 @@ def host_dims(code: str) -> list[tuple[int, int, str]]:
     """Edits that give variables and parameters that are called gridDim, threadIdx and so on, which are macros, other names in
     their scope."""
     edits = {}
-    for declared in HOST_DIM.finditer(code):
+    for declared in itertools.chain.from_iterable(pattern.finditer(code) for pattern in HOST_DIMS):
         begin, depth, end = declared.end(), 0, len(code)
         before = code[max(begin - LONGEST_HEAD, 0) : declared.start()]
         before = before[max(before.rfind(c) for c in ";{}") + 1 :]

@@ -23,7 +23,7 @@ from runner.core.lesson import whole
 from runner.core.results import UserError
 from runner.inspect import inspection
 from runner.inspect.inspection import Draw, Request, trace
-from runner.inspect.own_compiler import BEHIND, Compiler
+from runner.inspect.own_compiler import BEHIND, ONLY_WHAT_IS_CALLED, Compiler
 from runner.inspect.own_formal import as_kind_as_gpus, few_digits
 from runner.inspect.own_source import Guess, Sums, foreign, guess, has_dynamic_shared, local_only, variant_of
 from runner.inspect.trace_types import Overrun, Trace
@@ -355,7 +355,7 @@ def _linked(
     """The program, with those sources beside the file that define what is missing."""
     program = folder / "program"
     for number in range(_OTHERS + 1):
-        done = link(tools, _LISTED, objects, program)
+        done = link(tools, _LISTED, [ONLY_WHAT_IS_CALLED, *objects], program)
         undefined = next((line for line in done.lines if "undefined reference to" in line), None)
         if undefined is None:
             break

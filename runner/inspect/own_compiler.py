@@ -14,11 +14,16 @@ from runner.inspect.own_source import Place, foreign
 
 BEHIND = "namespace own_kernel_call {"  # the file's text ends in front of it
 _MISSING = re.compile(r"fatal error: (?P<header>[^:\n]+): No such file or directory")
-_ERROR = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: ", re.MULTILINE)
+# An error in what a macro says is one of the function that says the macro.
+_ERROR = re.compile(
+    r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?:(?:fatal )?error: |note: in expansion of macro )", re.MULTILINE
+)
+_REQUIRED = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? +required from here", re.MULTILINE)
 # The toolkit's: what they declare is in common/cpu/ptx/foreign.hpp, or is nowhere.
 _OF_TOOLKIT = (
     "cublas.h", "cublas_v2.h", "cublasLt.h", "cublasXt.h", "cuda_profiler_api.h", "cudaProfiler.h",
     "cuda_device_runtime_api.h", "cuda_fp8.h",
+    "cooperative_groups/reduce.h", "cooperative_groups/scan.h",
     "curand.h", "curand_kernel.h", "cusolverDn.h", "cusparse.h", "device_functions.h", "device_launch_parameters.h",
     "driver_types.h", "library_types.h", "math_constants.h", "nvToolsExt.h", "nvtx3/nvToolsExt.h", "sm_32_intrinsics.h",
     "vector_functions.h", "vector_types.h", "builtin_types.h",
@@ -35,6 +40,9 @@ _DEFINED = ("-D__CUDACC_VER_MAJOR__=13", "-D__CUDACC_VER_MINOR__=0")
 # Of arrays whose length the compiler knows: through a pointer, too, where the function that has it is inlined.
 _BOUNDS = ("-fsanitize=bounds", "-fsanitize=object-size", "-finline-functions", "-finline-small-functions")
 _LENIENT = ("-w", "-Wno-narrowing", "-fpermissive")  # as nvcc is
+# What nobody calls need not find what it calls: functions that are in no kept section may name what is nowhere.
+_SECTIONS = "-ffunction-sections"
+ONLY_WHAT_IS_CALLED = "-Wl,--gc-sections"  # for the linker
 
 
 class Compiler:
@@ -44,11 +52,11 @@ class Compiler:
         folder.mkdir(exist_ok=True)
         self._folder, self._name = folder, name
         self._text = foreign().without_main(text)
-        self._stand_ins = folder / "stand_ins"
+        self._stand_ins = folder / "stand_ins" / "room" / "for" / "parents"  # for headers that are named with ../
         for header in _OF_TOOLKIT:
             self._stand_in(header, "")
         compiler, *rest = tools["kernel"]
-        self._command = [compiler, f"-I{self._stand_ins}", *rest, *_DEFINED, *_LENIENT, *_BOUNDS, *flags]
+        self._command = [compiler, f"-I{self._stand_ins}", *rest, *_DEFINED, *_LENIENT, *_BOUNDS, _SECTIONS, *flags]
         self.headers: list[str] = []
         self.functions: list[str] = []
         self._why: dict[str, tuple[str, ...]] = {}  # a function that is left out: its first error
@@ -110,7 +118,7 @@ class Compiler:
     def _without_header(self, header: str) -> bool:
         """A header that is not here counts as empty; libcu++'s of the standard library are the standard library's."""
         path = (self._stand_ins / header).resolve()
-        if self._stand_ins.resolve() not in path.parents or path.exists():
+        if self._stand_ins.parents[2].resolve() not in path.parents or path.exists():
             return False
         if header.startswith("cuda/std/"):
             there = header.removeprefix("cuda/std/")
@@ -124,8 +132,11 @@ class Compiler:
         """Leaves out a header that is not here, or what the errors are in and the call may not need; whether there is one."""
         if missing := _MISSING.search(said):
             return self._without_header(missing["header"])
-        places = {Place(found["file"], int(found["line"])) for found in _ERROR.finditer(said)}
-        offsets = [offset for place in places if (offset := place.offset(self._text, self._name)) is not None]
+        for pattern in (_ERROR, _REQUIRED):  # the second: of errors in templates that are not the file's
+            places = {Place(found["file"], int(found["line"])) for found in pattern.finditer(said)}
+            offsets = [offset for place in places if (offset := place.offset(self._text, self._name)) is not None]
+            if offsets:
+                break
         if self._without_assertions(offsets):
             return True
         end = self._text.find(BEHIND)
@@ -140,7 +151,8 @@ class Compiler:
         for function in unwanted:
             inside = [place for place in places if function.start <= (place.offset(self._text, self._name) or -1) < function.end]
             of_it = [line for line in said.split("\n") if any(line.startswith(f"{place}:") for place in inside)]
-            self._why.setdefault(function.name, tuple(of_it[:1]))
+            told = of_it if pattern is _ERROR else first_error(said.split("\n"))
+            self._why.setdefault(function.name, tuple(told[:1]))
         self._text = foreign().without(self._text, sorted(unwanted, key=lambda function: -function.start))
         self.functions += [function.name for function in unwanted if function.name]
         return bool(unwanted)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <set>
@@ -104,6 +105,31 @@ Settings read_options(int argc, char** argv) {
     return s;
 }
 
+/// While one lives, who calls exit() is the kernel's file: then the program says so.
+class OthersCode {
+  public:
+    OthersCode() {
+        static const int registered = std::atexit(told);
+        (void)registered;
+        runs = true;
+    }
+    OthersCode(const OthersCode&) = delete;
+    OthersCode& operator=(const OthersCode&) = delete;
+    ~OthersCode() { runs = false; }
+
+  private:
+    static void told() {
+        if (!runs) return;
+        (void)std::fflush(nullptr);  // what the file's code has said comes first, on lines of its own
+        const std::string call = cpu_device::last_failed_call();
+        std::fprintf(stderr, "\ngemm_inspect: The file's own code ended the program by exit(); %s.\n",
+                     (call.empty() ? "no CUDA call had failed" : "the last CUDA call that failed was " + call)
+                         .c_str());
+        std::_Exit(gemm::kCouldNotRun);
+    }
+    static inline bool runs = false;
+};
+
 /// `count` blocks of `total`: the first, the last, and others at even distances.
 std::set<std::uint64_t> spread(std::uint64_t count, std::uint64_t total) {
     std::set<std::uint64_t> chosen;
@@ -134,6 +160,7 @@ int run(const Settings& s, gemm::TraceNumbered trace_numbered) {
     if (s.blocks == 0) verifier.emplace(w);
 
     const gemm::Problem p = w.problem();
+    std::optional<OthersCode> others(std::in_place);
     const gemm::Plan plan = gemm::prepared(*s.lesson, p);
     std::set<std::uint64_t> chosen;
     if (s.blocks > 0) {
@@ -155,6 +182,7 @@ int run(const Settings& s, gemm::TraceNumbered trace_numbered) {
     const trace::Histories histories{.blocks = static_cast<std::size_t>(s.history), .among = chosen};
     const std::size_t most_steps = s.patience > 0 ? gemm::kMostKept : std::numeric_limits<std::size_t>::max();
     const gemm::TracedLaunch traced = gemm::launch_traced(*s.lesson, p, plan.get(), most_steps, histories);
+    others.reset();
     cpu_device::set_block_filter({});
     cpu_device::set_progress({});
 

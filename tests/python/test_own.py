@@ -90,7 +90,8 @@ def test_a_launcher_of_a_repository_is_taken_with_what_is_around_it(options: lis
     done = inspect(REPOSITORY / "src" / "launchers.cu", *options)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "is left out: Unknown, broken." in done.stdout
-    assert ("tools.cu" in done.stdout) and "Right at" in done.stdout
+    assert "Right at" in done.stdout
+    assert ("Compiled with it: " in done.stdout) == ("by_address" in options[0])  # it alone calls what is in tools.cu
 
 
 def test_a_cooperative_launch_by_address_runs_where_all_its_blocks_fit(tmp_path: Path) -> None:
@@ -442,6 +443,45 @@ def test_an_assertion_of_the_host_is_said_and_one_that_does_not_compile_is_left_
     assert f"assert(M == 2) at {file}:5" in found["error"]["text"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("cudaDevAttrMaxPitch", "the last CUDA call that failed was cudaDeviceGetAttribute(), with cudaErrorInvalidValue."),
+        ("cudaDevAttrL2CacheSize", "no CUDA call had failed."),
+    ],
+)
+def test_a_file_that_ends_the_program_is_told_with_the_call_that_failed(tmp_path: Path, asked: str, said: str) -> None:
+    file = tmp_path / "k.cu"
+    file.write_text(
+        "#include <cstdio>\n#include <cstdlib>\n"
+        "#define cudaDevAttrMaxPitch static_cast<cudaDeviceAttr>(11)\n"
+        '#define CHECK(call) if ((call) != cudaSuccess) { printf("it failed"); exit(1); }\n'
+        "__global__ void k(float* C) { C[0] = 0.0f; }\n"
+        "void run(float* C) {\n    int bytes = -1;\n"
+        f"    (void)cudaDeviceGetAttribute(&bytes, {asked}, 0);\n    CHECK(cudaPeekAtLastError());\n"
+        "    k<<<1, 1>>>(C);\n    if (bytes == 0) exit(0);\n}\n",
+        encoding="utf-8",
+    )
+    done = inspect(file, "--call=run(C)", "--sizes=1x1x1")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == f"gemm: The file's own code ended the program by exit(); {said}"
+    assert ("it failed" in done.stderr) == ("that failed" in said)
+
+
+def test_a_launcher_that_asks_what_the_device_has_runs(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    asked = ("L2CacheSize", "ClockRate", "MaxRegistersPerBlock", "MaxRegistersPerMultiprocessor", "CooperativeLaunch")
+    calls = "".join(f"    cudaDeviceGetAttribute(&value, cudaDevAttr{name}, 0);\n    CHECK;\n" for name in asked)
+    file.write_text(
+        "#include <cstdlib>\n#define CHECK if (cudaPeekAtLastError() != cudaSuccess) exit(1)\n"
+        "__global__ void k(const float* A, const float* B, float* C) { C[0] = A[0] * B[0]; }\n"
+        f"void run(const float* A, const float* B, float* C) {{\n    int value = 0;\n{calls}    k<<<1, 1>>>(A, B, C);\n}}\n",
+        encoding="utf-8",
+    )
+    found, status = traced(file, "--call=run(A, B, C)", "--sizes=1x1x1")
+    assert (found["error"], found["findings"], status) == (None, [], 0)
+
+
 def test_sums_of_fp16_are_right_where_they_are_promised(tmp_path: Path) -> None:
     assert inspect(KERNELS / "half2.cu").returncode == 0  # half2.gemm.toml promises them
     alone = tmp_path / "half2.cu"
@@ -607,6 +647,7 @@ def translated(text: str) -> str:
         ),
         ("__shared__ alignas(128) float x[3];", "__shared__ __attribute__((aligned(128))) float x[3];"),
         ("{ dim3 gridDim(2); g(gridDim); }\nint a;", "{ dim3 host_gridDim(2); g(host_gridDim); }\nint a;"),
+        ("{ dim3 blockDim, n, gridDim; g(gridDim); }", "{ dim3 host_blockDim, n, host_gridDim; g(host_gridDim); }"),
         (
             "void f(unsigned threadIdx, int n);\nvoid f(unsigned threadIdx, int n) { g(threadIdx); }\n"
             "int a() { return threadIdx.x; }",
@@ -673,30 +714,41 @@ def test_a_class_is_found_by_its_head_whatever_it_is_derived_from() -> None:
 def test_what_is_of_a_library_is_left_out_and_said(tmp_path: Path) -> None:
     file = tmp_path / "k.cu"
     file.write_text(
+        '#include "../../no_such_module/half.hpp"\n#include <cooperative_groups.h>\n#include <cooperative_groups/reduce.h>\n'
         "#include <no_such_library/handle.h>\nlibrary::handle_t handle;\nvoid prepare(library::handle_t h, int n);\n"
         "struct policy : public library::base<float> {\n    int n = size();\n};\nint n_of(policy p) {\n    return p.n;\n}\n"
-        "__global__ void k(float* C) {\n    C[0] = 0.0f;\n}\n",
+        "#define CHECK(call) if (call) puts(cublasNoSuchName(call))\n"
+        "void compare(cublasHandle_t h) {\n    CHECK(cublasDestroy(h));\n}\n"
+        "int elsewhere(int n);\nint calls_it(int n) {\n    return elsewhere(n);\n}\n"
+        "__global__ void k(float* C, int n = 1) {\n    C[0] = 0.0f;\n}\nvoid of_defaults(float* C) {\n    k<<<1, 1>>>(C);\n}\n",
         encoding="utf-8",
     )
-    done = inspect(file, "--call=k<<<1, 1>>>(C)", "--sizes=1x1x1")
+    done = inspect(file, "--call=k<<<1, 1>>>(C, 1)", "--sizes=1x1x1")
     left = next(line for line in done.stdout.splitlines() if "left out: " in line)
-    assert set(left.partition("left out: ")[2].rstrip(".").split(", ")) == {"handle", "prepare", "policy", "n_of"}
-    assert "Headers that are not here count as empty: no_such_library/handle.h." in done.stdout
+    assert set(left.partition("left out: ")[2].rstrip(".").split(", ")) == {
+        "handle",
+        "prepare",
+        "policy",
+        "n_of",
+        "compare",
+        "of_defaults",
+    }
+    empty = "../../no_such_module/half.hpp, no_such_library/handle.h"
+    assert f"Headers that are not here count as empty: {empty}." in done.stdout
+    assert done.returncode == 1  # it multiplies nothing
 
 
 def test_the_page_counts_first_calls_as_they_are_recorded() -> None:
-    text = (ROOT / "tests/recorded/first_calls.tsv").read_text(encoding="utf-8")
-    calls = [
-        dict(zip(("repository", "file", "options", "outcome"), line.split("\t"), strict=True)) for line in text.splitlines()[1:]
-    ]
+    header, *recorded = (ROOT / "tests/recorded/first_calls.tsv").read_text(encoding="utf-8").splitlines()
+    calls = [dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in recorded]
     page = (ROOT / "OWN_KERNEL.md").read_text(encoding="utf-8")
     section = page[page.index("## How often a first call works") :]
     section = section[: section.index("\n## ", 1)]
-    rows = {
-        cells[1].strip(): int(cells[2])
-        for cells in (line.split("|") for line in section.splitlines())
-        if len(cells) == 4 and cells[2].strip().isdigit()
-    }
-    outcomes = Counter(call["outcome"] for call in calls)
-    assert {text: rows[text] for text in rows if rows[text]} == dict(outcomes)
-    assert f"{len(calls)} kernels of {len({call['repository'] for call in calls})} public repositories" in section
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("|")][2:]
+    for column, count in enumerate(("1", "2", "3"), 1):
+        of_it = [call for call in calls if call["count"] == count]
+        outcomes = Counter(call["outcome"] for call in of_it)
+        assert {row[0]: int(row[column]) for row in rows} == {row[0]: outcomes.pop(row[0], 0) for row in rows}
+        assert not outcomes
+        assert f"{len(of_it)} kernels of {len({call['repository'] for call in of_it})} " in section
+    assert not {call["count"] for call in calls} - {"1", "2", "3"}

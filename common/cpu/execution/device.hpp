@@ -87,6 +87,9 @@ bool strayed();
 /// Why the launch that cudaPeekAtLastError() still speaks of was refused, with the numbers, as a clause ("a
 /// grid of 0 blocks"); empty where nothing is left of a refused launch.
 std::string refusal();
+/// The last call of the runtime that failed, as a clause ("cudaMalloc(), with cudaErrorMemoryAllocation"),
+/// whether or not cudaGetLastError() was called since; empty where none did.
+std::string last_failed_call();
 
 /// cudaMalloc without a question whether there is so much memory: for what is hardly touched.
 cudaError_t reserve(void** pointer, std::size_t bytes);

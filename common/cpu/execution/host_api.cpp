@@ -32,6 +32,12 @@ constexpr Limits kLimits[] = {
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local std::string last_refusal;  // why the launch that last_error is about was refused
 
+struct FailedCall {
+    const char* function = "";
+    cudaError_t error = cudaSuccess;
+    std::string why;  // of a refused launch, once somebody has asked for its error
+};
+
 struct State {
     std::mutex mutex;
     const Limits* limits = &kLimits[5];  // sm_90: what the published figures were measured on
@@ -39,6 +45,7 @@ struct State {
     RunOptions options;
     std::map<const void*, std::size_t> dynamic_optin;  // bytes granted by cudaFuncSetAttribute
     std::set<const void*> large_clusters;  // kernels to which it has allowed more than 8 blocks a cluster
+    FailedCall failed;                     // the last one, of any thread
 };
 State& state() {
     static State s;
@@ -127,10 +134,12 @@ std::string why_refused(const void* function, dim3 grid, dim3 block, std::size_t
 
 }  // namespace
 
-cudaError_t remember(cudaError_t error) {
+cudaError_t remember(cudaError_t error, const char* function) {
     if (error != cudaSuccess) {
         last_error = error;
         last_refusal.clear();
+        const std::scoped_lock lock(state().mutex);
+        state().failed = {function, error, {}};
     }
     return error;
 }
@@ -142,6 +151,14 @@ cudaError_t refuse(cudaError_t error, std::string why) {
     return error;
 }
 }  // namespace
+std::string last_failed_call() {
+    const std::scoped_lock lock(state().mutex);
+    const auto& [function, error, why] = state().failed;
+    if (error == cudaSuccess) return {};
+    const std::string name = function;
+    return (name.starts_with("cuda") ? name + "()" : "a kernel's launch") + ", with " +
+           cudaGetErrorName(error) + (why.empty() ? "" : " (" + why + ")");
+}
 
 void set_like(const std::string& like) {
     std::string known;
@@ -337,10 +354,16 @@ const char* cudaGetErrorString(cudaError_t error) {
     return "unrecognized error code";
 }
 cudaError_t cudaGetLastError() {
+    const cudaError_t error = cudaPeekAtLastError();
     last_refusal.clear();
-    return std::exchange(last_error, cudaSuccess);
+    last_error = cudaSuccess;
+    return error;
 }
 cudaError_t cudaPeekAtLastError() {
+    if (!last_refusal.empty()) {
+        const std::scoped_lock lock(state().mutex);
+        state().failed.why = last_refusal;
+    }
     return last_error;
 }
 
@@ -373,7 +396,7 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
     return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
-    return cudaRuntimeGetVersion(version);
+    return remember(cudaRuntimeGetVersion(version));
 }
 cudaError_t cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long,
                                     cudaDriverEntryPointQueryResult* found) {
@@ -387,40 +410,44 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     if (value == nullptr) return remember(cudaErrorInvalidValue);
     if (device != 0) return remember(cudaErrorInvalidDevice);
     const cudaDeviceProp p = properties();
-    switch (attribute) {
-        case cudaDevAttrMaxThreadsPerBlock:
-            *value = p.maxThreadsPerBlock;
-            return cudaSuccess;
-        case cudaDevAttrMaxSharedMemoryPerBlock:
-            *value = static_cast<int>(p.sharedMemPerBlock);
-            return cudaSuccess;
-        case cudaDevAttrWarpSize:
-            *value = p.warpSize;
-            return cudaSuccess;
-        case cudaDevAttrMultiProcessorCount:
-            *value = p.multiProcessorCount;
-            return cudaSuccess;
-        case cudaDevAttrMaxThreadsPerMultiProcessor:
-            *value = p.maxThreadsPerMultiProcessor;
-            return cudaSuccess;
-        case cudaDevAttrComputeCapabilityMajor:
-            *value = p.major;
-            return cudaSuccess;
-        case cudaDevAttrComputeCapabilityMinor:
-            *value = p.minor;
-            return cudaSuccess;
-        case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-            *value = static_cast<int>(p.sharedMemPerMultiprocessor);
-            return cudaSuccess;
-        case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-            *value = static_cast<int>(p.sharedMemPerBlockOptin);
-            return cudaSuccess;
-        case cudaDevAttrMaxBlocksPerMultiprocessor:
-            *value = p.maxBlocksPerMultiProcessor;
-            return cudaSuccess;
-        case cudaDevAttrReservedSharedMemoryPerBlock:
-            *value = static_cast<int>(limits().shared_reserved());
-            return cudaSuccess;
+    const auto as_int = [](std::size_t bytes) { return static_cast<int>(bytes); };
+    const std::pair<cudaDeviceAttr, int> known[] = {
+        {cudaDevAttrMaxThreadsPerBlock, p.maxThreadsPerBlock},
+        {cudaDevAttrMaxBlockDimX, p.maxThreadsDim[0]},
+        {cudaDevAttrMaxBlockDimY, p.maxThreadsDim[1]},
+        {cudaDevAttrMaxBlockDimZ, p.maxThreadsDim[2]},
+        {cudaDevAttrMaxGridDimX, p.maxGridSize[0]},
+        {cudaDevAttrMaxGridDimY, p.maxGridSize[1]},
+        {cudaDevAttrMaxGridDimZ, p.maxGridSize[2]},
+        {cudaDevAttrMaxSharedMemoryPerBlock, as_int(p.sharedMemPerBlock)},
+        {cudaDevAttrTotalConstantMemory, as_int(p.totalConstMem)},
+        {cudaDevAttrWarpSize, p.warpSize},
+        {cudaDevAttrMaxRegistersPerBlock, p.regsPerBlock},
+        {cudaDevAttrClockRate, p.clockRate},
+        {cudaDevAttrMultiProcessorCount, p.multiProcessorCount},
+        {cudaDevAttrIntegrated, p.integrated},
+        {cudaDevAttrConcurrentKernels, p.concurrentKernels},
+        {cudaDevAttrEccEnabled, p.ECCEnabled},
+        {cudaDevAttrPciBusId, p.pciBusID},
+        {cudaDevAttrPciDeviceId, p.pciDeviceID},
+        {cudaDevAttrMemoryClockRate, p.memoryClockRate},
+        {cudaDevAttrGlobalMemoryBusWidth, p.memoryBusWidth},
+        {cudaDevAttrL2CacheSize, p.l2CacheSize},
+        {cudaDevAttrMaxThreadsPerMultiProcessor, p.maxThreadsPerMultiProcessor},
+        {cudaDevAttrAsyncEngineCount, p.asyncEngineCount},
+        {cudaDevAttrComputeCapabilityMajor, p.major},
+        {cudaDevAttrComputeCapabilityMinor, p.minor},
+        {cudaDevAttrMaxSharedMemoryPerMultiprocessor, as_int(p.sharedMemPerMultiprocessor)},
+        {cudaDevAttrMaxRegistersPerMultiprocessor, p.regsPerMultiprocessor},
+        {cudaDevAttrCooperativeLaunch, p.cooperativeLaunch},
+        {cudaDevAttrMaxSharedMemoryPerBlockOptin, as_int(p.sharedMemPerBlockOptin)},
+        {cudaDevAttrMaxBlocksPerMultiprocessor, p.maxBlocksPerMultiProcessor},
+        {cudaDevAttrReservedSharedMemoryPerBlock, as_int(limits().shared_reserved())},
+    };
+    for (const auto& [id, answer] : known) {
+        if (id != attribute) continue;
+        *value = answer;
+        return cudaSuccess;
     }
     return remember(cudaErrorInvalidValue);
 }

@@ -10,8 +10,9 @@ namespace cpu_device {
 /// For those who take them.
 Steps& steps_taken();
 
-/// An error stays for cudaGetLastError(). Returns what it is given.
-cudaError_t remember(cudaError_t error);
+/// An error stays for cudaGetLastError(), and for last_failed_call() beside the function that returns it: the
+/// outermost one, where one calls another. Returns what it is given.
+cudaError_t remember(cudaError_t error, const char* function = __builtin_FUNCTION());
 
 /// While one lives, the device's memory is within reach, whatever run_on_host() hides: for kernels and
 /// copies.

@@ -234,7 +234,7 @@ void run_on_host(const char* what, const std::function<void()>& code) {
 
 cudaError_t reserve(void** pointer, std::size_t bytes) {
     *pointer = device_memory().allocate(bytes);
-    return remember(*pointer ? cudaSuccess : cudaErrorMemoryAllocation);
+    return remember(*pointer ? cudaSuccess : cudaErrorMemoryAllocation, "cudaMalloc");
 }
 
 std::vector<Allocation> allocations() {
@@ -242,8 +242,9 @@ std::vector<Allocation> allocations() {
 }
 
 cudaError_t symbol_address(void** address, const void* variable, std::size_t bytes) {
-    if (address == nullptr) return remember(cudaErrorInvalidValue);
-    if (!among_variables(variable, bytes)) return remember(cudaErrorInvalidSymbol);
+    constexpr auto kFunction = "cudaGetSymbolAddress";
+    if (address == nullptr) return remember(cudaErrorInvalidValue, kFunction);
+    if (!among_variables(variable, bytes)) return remember(cudaErrorInvalidSymbol, kFunction);
     *address = const_cast<void*>(variable);
     return cudaSuccess;
 }
@@ -256,7 +257,7 @@ cudaError_t part_of_symbol(std::byte** part, const void* variable, std::size_t s
     void* address = nullptr;
     if (const cudaError_t status = symbol_address(&address, variable, size); status != cudaSuccess)
         return status;
-    if (offset > size || bytes > size - offset) return remember(cudaErrorInvalidValue);
+    if (offset > size || bytes > size - offset) return cudaErrorInvalidValue;
     *part = static_cast<std::byte*>(address) + offset;
     return cudaSuccess;
 }
@@ -265,22 +266,24 @@ cudaError_t part_of_symbol(std::byte** part, const void* variable, std::size_t s
 
 cudaError_t copy_to_symbol(const void* variable, std::size_t size, const void* from, std::size_t bytes,
                            std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
+    constexpr auto kFunction = "cudaMemcpyToSymbol";
     std::byte* part = nullptr;
     const cudaError_t status = part_of_symbol(&part, variable, size, bytes, offset);
-    if (status != cudaSuccess) return status;
+    if (status != cudaSuccess) return remember(status, kFunction);
     if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
-        return remember(cudaErrorInvalidMemcpyDirection);
-    return cudaMemcpyAsync(part, from, bytes, kind, stream);
+        return remember(cudaErrorInvalidMemcpyDirection, kFunction);
+    return remember(cudaMemcpyAsync(part, from, bytes, kind, stream), kFunction);
 }
 
 cudaError_t copy_from_symbol(void* to, const void* variable, std::size_t size, std::size_t bytes,
                              std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
+    constexpr auto kFunction = "cudaMemcpyFromSymbol";
     std::byte* part = nullptr;
     const cudaError_t status = part_of_symbol(&part, variable, size, bytes, offset);
-    if (status != cudaSuccess) return status;
+    if (status != cudaSuccess) return remember(status, kFunction);
     if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
-        return remember(cudaErrorInvalidMemcpyDirection);
-    return cudaMemcpyAsync(to, part, bytes, kind, stream);
+        return remember(cudaErrorInvalidMemcpyDirection, kFunction);
+    return remember(cudaMemcpyAsync(to, part, bytes, kind, stream), kFunction);
 }
 
 }  // namespace cpu_device
@@ -296,7 +299,7 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
     return remember(*pointer ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream) {
-    return is_stream(stream) ? cudaMalloc(pointer, bytes) : remember(cudaErrorInvalidResourceHandle);
+    return remember(is_stream(stream) ? cudaMalloc(pointer, bytes) : cudaErrorInvalidResourceHandle);
 }
 cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
     if (pointer == nullptr) return remember(cudaErrorInvalidValue);
@@ -312,19 +315,19 @@ cudaError_t cudaFree(void* pointer) {
     return remember(cudaErrorInvalidValue);  // a host pointer, or freed twice
 }
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
-    return is_stream(stream) ? cudaFree(pointer) : remember(cudaErrorInvalidResourceHandle);
+    return remember(is_stream(stream) ? cudaFree(pointer) : cudaErrorInvalidResourceHandle);
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-    return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+    return remember(cudaMemcpyAsync(to, from, bytes, kind, nullptr));
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
-    return cudaMemcpy2DAsync(to, bytes, from, bytes, bytes, 1, kind, stream);
+    return remember(cudaMemcpy2DAsync(to, bytes, from, bytes, bytes, 1, kind, stream));
 }
 cudaError_t cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                          std::size_t width, std::size_t height, cudaMemcpyKind kind) {
-    return cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, nullptr);
+    return remember(cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, nullptr));
 }
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                               std::size_t width, std::size_t height, cudaMemcpyKind kind,
@@ -350,13 +353,13 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, 
 }
 
 cudaError_t cudaMemset(void* pointer, int byte, std::size_t bytes) {
-    return cudaMemsetAsync(pointer, byte, bytes, nullptr);
+    return remember(cudaMemsetAsync(pointer, byte, bytes, nullptr));
 }
 cudaError_t cudaMemsetAsync(void* pointer, int byte, std::size_t bytes, cudaStream_t stream) {
-    return cudaMemset2DAsync(pointer, bytes, byte, bytes, 1, stream);
+    return remember(cudaMemset2DAsync(pointer, bytes, byte, bytes, 1, stream));
 }
 cudaError_t cudaMemset2D(void* pointer, std::size_t pitch, int byte, std::size_t width, std::size_t height) {
-    return cudaMemset2DAsync(pointer, pitch, byte, width, height, nullptr);
+    return remember(cudaMemset2DAsync(pointer, pitch, byte, width, height, nullptr));
 }
 cudaError_t cudaMemset2DAsync(void* pointer, std::size_t pitch, int byte, std::size_t width,
                               std::size_t height, cudaStream_t stream) {

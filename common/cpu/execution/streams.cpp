@@ -51,8 +51,8 @@ Handles<CUevent_st>& events() {
     return all;
 }
 
-cudaError_t known(bool is) {
-    return remember(is ? cudaSuccess : cudaErrorInvalidResourceHandle);
+cudaError_t known(bool is, const char* function = __builtin_FUNCTION()) {
+    return remember(is ? cudaSuccess : cudaErrorInvalidResourceHandle, function);
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ bool is_stream(cudaStream_t stream) {
 using namespace cpu_device;  // what follows is CUDA's global namespace
 
 cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-    return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
+    return remember(cudaStreamCreateWithFlags(stream, cudaStreamDefault));
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
     if (stream == nullptr || flags > cudaStreamNonBlocking) return remember(cudaErrorInvalidValue);
@@ -75,7 +75,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
     return cudaSuccess;
 }
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
-    return cudaStreamCreateWithFlags(stream, flags);
+    return remember(cudaStreamCreateWithFlags(stream, flags));
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     return known(streams().destroy(stream));
@@ -91,7 +91,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
-    return cudaEventCreateWithFlags(event, cudaEventDefault);
+    return remember(cudaEventCreateWithFlags(event, cudaEventDefault));
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
     if (event == nullptr || (flags & ~(cudaEventBlockingSync | cudaEventDisableTiming)) != 0)

@@ -16,13 +16,6 @@ constexpr auto cudaErrorLaunchFailure = static_cast<cudaError_t>(719),
                cudaErrorInitializationError = static_cast<cudaError_t>(3),
                cudaErrorLaunchOutOfResources = static_cast<cudaError_t>(701),
                cudaErrorIllegalAddress = static_cast<cudaError_t>(700);
-constexpr auto cudaDevAttrMaxRegistersPerBlock = static_cast<cudaDeviceAttr>(12),
-               cudaDevAttrClockRate = static_cast<cudaDeviceAttr>(13),
-               cudaDevAttrMemoryClockRate = static_cast<cudaDeviceAttr>(36),
-               cudaDevAttrGlobalMemoryBusWidth = static_cast<cudaDeviceAttr>(37),
-               cudaDevAttrL2CacheSize = static_cast<cudaDeviceAttr>(38),
-               cudaDevAttrMaxRegistersPerMultiprocessor = static_cast<cudaDeviceAttr>(82),
-               cudaDevAttrCooperativeLaunch = static_cast<cudaDeviceAttr>(95);
 
 // A kernel by its address, with pointers to its arguments. common/cpu/foreign.py takes away the cast to void*
 // that hides their types.
@@ -205,6 +198,9 @@ inline cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t) {
 }
 inline const char* cublasGetStatusString(cublasStatus_t status) {
     return status == CUBLAS_STATUS_SUCCESS ? "CUBLAS_STATUS_SUCCESS" : "an error of cuBLAS";
+}
+inline const char* cublasGetStatusName(cublasStatus_t status) {
+    return cublasGetStatusString(status);
 }
 #define CPU_DEVICE_CUBLAS(name)            \
     template <class... A>                  \

@@ -205,6 +205,55 @@ TEST_CASE("cpu device: how many SMs there are") {
     CHECK(cudaGetLastError() == cudaErrorInvalidValue);
 }
 
+TEST_CASE("cpu device: attributes are what the properties say, and what the device does not have is 0") {
+    test::device();
+    cudaDeviceProp p{};
+    CHECK(cudaGetDeviceProperties(&p, 0) == cudaSuccess);
+    for (const auto& [attribute, told] :
+         {std::pair{cudaDevAttrMaxThreadsPerBlock, p.maxThreadsPerBlock},
+          {cudaDevAttrMaxBlockDimZ, p.maxThreadsDim[2]},
+          {cudaDevAttrMaxGridDimX, p.maxGridSize[0]},
+          {cudaDevAttrComputeCapabilityMajor, p.major},
+          {cudaDevAttrMaxBlocksPerMultiprocessor, p.maxBlocksPerMultiProcessor},
+          {cudaDevAttrClockRate, 0},
+          {cudaDevAttrMemoryClockRate, 0},
+          {cudaDevAttrGlobalMemoryBusWidth, 0},
+          {cudaDevAttrL2CacheSize, 0},
+          {cudaDevAttrMaxRegistersPerBlock, p.regsPerBlock},
+          {cudaDevAttrMaxRegistersPerMultiprocessor, p.regsPerMultiprocessor},
+          {cudaDevAttrCooperativeLaunch, p.cooperativeLaunch}}) {
+        int value = -1;
+        CAPTURE(attribute);
+        CHECK(cudaDeviceGetAttribute(&value, attribute, 0) == cudaSuccess);
+        CHECK(value == told);
+    }
+}
+
+TEST_CASE("cpu device: the last call that failed is known by its name, also after its error was asked for") {
+    using cpu_device::last_failed_call;
+    int value = 0;
+    void* memory = nullptr;
+    CHECK(cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(9999), 0) != cudaSuccess);
+    CHECK(cudaGetLastError() == cudaErrorInvalidValue);
+    CHECK(cudaFree(nullptr) == cudaSuccess);
+    CHECK(last_failed_call() == "cudaDeviceGetAttribute(), with cudaErrorInvalidValue");
+    CHECK(cudaMalloc(&memory, std::size_t{1} << 60) == cudaErrorMemoryAllocation);
+    CHECK(last_failed_call() == "cudaMalloc(), with cudaErrorMemoryAllocation");
+    // Of functions that call one another, the one that was called.
+    CHECK(cudaMemcpy(nullptr, &value, 4, cudaMemcpyHostToDevice) != cudaSuccess);
+    CHECK(last_failed_call() == "cudaMemcpy(), with cudaErrorInvalidValue");
+    CHECK(cudaStreamCreate(nullptr) != cudaSuccess);
+    CHECK(last_failed_call() == "cudaStreamCreate(), with cudaErrorInvalidValue");
+    CHECK(cudaEventSynchronize(nullptr) != cudaSuccess);
+    CHECK(last_failed_call() == "cudaEventSynchronize(), with cudaErrorInvalidResourceHandle");
+    cpu_device::launch(
+        "nothing", reinterpret_cast<const void*>(&cudaGetLastError), 0, 32, 0, [](const void*) {}, nullptr,
+        0);
+    const std::string why = cpu_device::refusal();
+    CHECK(cudaGetLastError() == cudaErrorInvalidValue);
+    CHECK(last_failed_call() == "a kernel's launch, with cudaErrorInvalidValue (" + why + ")");
+}
+
 TEST_CASE("cpu device: how many blocks an SM has room for") {
     const Restore restore;
     const auto* const function = reinterpret_cast<const void*>(&cudaGetLastError);  // no kernel: no arrays
