@@ -12,24 +12,35 @@
 namespace gemm {
 namespace {
 
+/// x as a tensor core leaves a sum: cut off to FP32's bits.
+float cut_to_float(double x) {
+    const auto near = static_cast<float>(x);
+    const bool beyond = std::fabs(static_cast<double>(near)) > std::fabs(x);
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(near) - (beyond ? 1u : 0u));
+}
+
 /// Adds the products of STEPS steps along K to n sums, each in the order of the steps. a: of each step an
 /// element; b: the first step's row. (Several at once, since the sums of all columns fit no registers.)
-template <int STEPS>
+/// CUT: the plain sum is a tensor core's, which adds the products of all STEPS before it cuts off.
+template <int STEPS, bool CUT>
 void add_products(const float* a, const float* b, std::int64_t ldb, std::int64_t n, double* __restrict sum,
                   double* __restrict magnitude, float* __restrict plain) {
     for (std::int64_t j = 0; j < n; ++j) {
-        double exact = sum[j], size = magnitude[j];
+        double exact = sum[j], size = magnitude[j], together = plain[j];
         float simple = plain[j];
         for (int k = 0; k < STEPS; ++k) {
             const float x = a[k], y = b[k * ldb + j];
             const double product = static_cast<double>(x) * static_cast<double>(y);
             exact += product;
             size += std::fabs(product);
-            simple += x * y;
+            if constexpr (CUT)
+                together += product;
+            else
+                simple += x * y;
         }
         sum[j] = exact;
         magnitude[j] = size;
-        plain[j] = simple;
+        plain[j] = CUT ? cut_to_float(together) : simple;
     }
 }
 
@@ -110,6 +121,7 @@ Reference reference(const HostProblem& w, std::vector<std::int64_t> rows, std::v
     const std::int64_t K = s.alpha == 0.0f ? 0 : s.K;
     const Epilogue epilogue(w);
     const bool fp8 = accumulator(s.variant) == Accumulator::tensor_fp8;
+    const bool cut = accumulator(s.variant) == Accumulator::tensor_fp32;
 
     const Values A = rows_of_a(w, ref.rows, K), B = columns_of_b(w, ref.cols, K);
 
@@ -133,11 +145,11 @@ Reference reference(const HostProblem& w, std::vector<std::int64_t> rows, std::v
                          };
                          std::int64_t k = 0;
                          while (k + 4 <= K) {
-                             add(add_products<4>, k);
+                             add(cut ? add_products<4, true> : add_products<4, false>, k);
                              k += 4;
                              if (fp8 && k % kFp8Steps == 0) cut_off(plain.data(), n);
                          }
-                         for (; k < K; ++k) add(add_products<1>, k);
+                         for (; k < K; ++k) add(add_products<1, false>, k);
                          for (std::int64_t j = 0; j < n; ++j) {
                              const auto at = static_cast<std::size_t>(j);
                              const std::int64_t col = ref.cols[static_cast<std::size_t>(j0 + j)];

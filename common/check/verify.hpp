@@ -29,13 +29,13 @@ struct WrongElement {
 /// The outcome of one check.
 struct Verdict {
     bool passed = false;
-    std::int64_t checked = 0;     // elements held against float64
-    std::int64_t compared = 0;    // the same, or all that were held against the baseline
-    std::int64_t wrong = 0;       // of those compared
-    double error_over_bound = 0;  // max |c − ref| / bound over the finite elements: passes up to 1
-    double rms_error = 0;         // of c − ref over the finite elements
-    std::int64_t in_mean = 0;     // of which there are so many
-    double rms_limit = 0;  // 4 × that of a plain FP32 dot product, rounded to the type, on the same ones
+    std::int64_t checked = 0;           // elements held against float64
+    std::int64_t compared = 0;          // the same, or all that were held against the baseline
+    std::int64_t wrong = 0;             // of those compared
+    double error_over_bound = 0;        // max |c − ref| / bound over the finite elements: passes up to 1
+    double rms_error = 0;               // of c − ref over the finite elements
+    std::int64_t in_mean = 0;           // of which there are so many
+    double rms_limit = 0;               // 4 × that of Reference::plain on the same ones
     std::optional<FailureId> what;      // is wrong; none if passed
     std::optional<WrongElement> first;  // of the elements or the padding, the first row before all else
     std::vector<Pattern> patterns;      // what is common to the values first, then where they lie

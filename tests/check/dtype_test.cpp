@@ -242,6 +242,36 @@ TEST_CASE("dtype: the bound holds for accumulators that cut off") {
     }
 }
 
+TEST_CASE("dtype: sums in FP32 of TF32's products may be cut off, and C be FP32") {
+    test::device();
+    Shape s = shape_of(DType::fp32, 32, 64, 1024, false);
+    s.variant.A = s.variant.B = DType::tf32;
+    Workload w(s, test::seed());
+    const Verifier verifier(w);
+    const auto checked = [&](int bits, int depth) {  // bits of a sum, and products of which it is one
+        gemm::Elements c(DType::fp32, static_cast<std::size_t>(s.M * s.ldc));
+        for (std::int64_t i = 0; i < s.M; ++i) {
+            for (std::int64_t j = 0; j < s.N; ++j) {
+                double sum = 0;
+                for (std::int64_t k = 0; k < s.K; ++k) {
+                    sum += w.host().A[s.a_at(i, k)] * w.host().B[s.b_at(k, j)];
+                    if ((k + 1) % depth != 0 || sum == 0) continue;
+                    const int last = std::ilogb(sum) - (bits - 1);
+                    sum = std::ldexp(std::trunc(std::ldexp(sum, -last)), last);
+                }
+                c[s.c_at(i, j)] = static_cast<float>(sum);
+            }
+        }
+        return verifier.check(c, nullptr);
+    };
+    for (const int depth : {4, 8, 16}) {
+        const Verdict v = checked(24, depth);
+        INFO("depth " << depth << ": " << v.failure);
+        CHECK(v.passed);
+    }
+    CHECK_FALSE(checked(20, 8).passed);
+}
+
 TEST_CASE("dtype: a lesson takes what it offers and says what that is") {
     const Lesson fp16 = gemm::with_variant(short_types::right, gemm::of_type(DType::fp16));
     CHECK(fp16.variant() == gemm::of_type(DType::fp16));
