@@ -29,7 +29,7 @@
 
 namespace lesson_15c {
 
-constexpr int BLOCKS = 2;       // on an SM, where there are few rows
+constexpr int BLOCKS = 2;       // on an SM, where C tiles are small
 constexpr int MOST_SLICES = 8;  // of a C tile: blocks of a cluster, of which every GPU with clusters takes 8
 
 /// Each block of the cluster writes every so many-th row of the C tile: to each element it adds up the sums
@@ -171,7 +171,7 @@ __global__ void __launch_bounds__(S::THREADS, 1)
                                                    shared, barriers);
 }
 
-/// The sizes of which each C tile is a cluster's: low, narrow and tall ones.
+/// The sizes whose C tiles are computed by a cluster each: low, narrow and tall ones.
 template <int ROWS, int COLS, int EACH>
 using Shape = gemm::wgmma::ShortShape<ROWS, COLS, EACH>;
 using Usual = Shape<64, 128, BLOCKS>;
@@ -193,7 +193,7 @@ constexpr double BEGIN = 1600;    // until products begin, and after the last: o
 constexpr double NEXT = 400;      // from a C tile of 14c's kernel to the next one
 constexpr double STORE = 0.088;   // of a byte of C
 constexpr double MEET = 1000, SUM = 0.042;  // until slices' sums are there, and of a byte of them
-constexpr double SLICE = 0.024;             // by so much a slice more has to be faster
+constexpr double SLICE = 0.024;             // by so much each slice beyond the first has to be faster
 
 /// In ns. BM, BN: of C tiles. stages: of an SM. blocks: at the same time. k_tiles: that an SM has one after
 /// the other. ends: cycles without products.
@@ -211,14 +211,18 @@ double estimate(const gemm::Problem& p, int BM, int BN, int stages, std::int64_t
     return LAUNCH + std::cbrt(std::pow(on_sm, 3) + std::pow(from_dram, 3)) + ends / GHZ;
 }
 
-/// Whether half of a C tile or more would be empty, where there are smaller ones.
+/// Whether half of a C tile or more would be empty, where there are smaller ones. (With up to 64 columns, not
+/// its rows: the two narrow sizes compete by their times.)
 template <class S>
 bool is_too_large(const gemm::Problem& p) {
     return (S::BN > 64 && S::BN >= 2 * p.N) || (S::BM > 16 && S::BM >= 2 * p.M && p.N > 64);
 }
 
-/// Of hgemm_split_k. Infinite where C tiles are too large, or not all clusters would be on SMs at the same
-/// time. A cluster's blocks are on SMs of one group (a GPC), of which most have at least 16.
+/// Of hgemm_split_k. Infinite where C tiles are too large, or clearly more clusters are needed than fit at
+/// the same time. A cluster's blocks are on SMs of one group (a GPC); counting on 16 SMs in each is about
+/// right: an H200 has room for 30 clusters of four with one block on an SM, not for 32. One that finds no
+/// room comes after others, which takes longer and can't hang: blocks wait only for those of their own
+/// cluster.
 template <class S>
 double time_of(const gemm::Problem& p, int slices) {
     const std::int64_t tiles = gemm::ceil_div(p.M, S::BM) * gemm::ceil_div(p.N, S::BN),
@@ -359,7 +363,7 @@ const gemm::Offer variants[] = {
 
 // Several slices of several C tiles. Larger sizes take larger problems: mistakes.toml forces them.
 const gemm::Reach reaching[] = {
-    {.path = "slices of 16 rows", .M = 10, .N = 72, .K = 952, .multiprocessors = 100},
+    {.path = "slices of 16 rows", .M = 10, .N = 71, .K = 952, .every_type = true, .multiprocessors = 100},
     {.path = "slices of 64 columns", .M = 9, .N = 40, .K = 736, .multiprocessors = 144},
     {.path = "slices of 80 rows", .M = 212, .N = 72, .K = 1544, .multiprocessors = 17}};
 

@@ -36,7 +36,7 @@ struct ParameterError : Error {
 // a GPU of compute capability 9.0, a lesson copies a matrix of two-byte elements whose address or pitch is no
 // multiple of 16 bytes, and the call then waits for the device, as cudaFree does.
 // In FP32, a lesson that cuts K takes a workspace for its sums, and the call waits in the same way. Its
-// blocks wait for each other: two threads may not call sgemm() at the same time on the same device.
+// blocks wait for each other, in a cooperative launch: it begins when there is room for all of them.
 //
 // Throws ParameterError with the number of the first parameter that is wrong, before anything is done; Error
 // where no lesson has the type on this GPU (BF16 needs compute capability 8.0, the others 7.5), and where m,

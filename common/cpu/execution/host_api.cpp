@@ -35,7 +35,7 @@ thread_local std::string last_refusal;  // why the launch that last_error is abo
 struct FailedCall {
     const char* function = "";
     cudaError_t error = cudaSuccess;
-    std::string why;  // of a refused launch, once somebody has asked for its error
+    std::string why;  // of a refused launch
 };
 
 struct State {
@@ -90,8 +90,8 @@ std::string why_cluster_refused(const void* function, dim3 grid, dim3 cluster) {
     return {};
 }
 
-/// The same about a cooperative launch (CUDA Runtime API, cudaLaunchCooperativeKernel). Where as many blocks
-/// have room, their clusters do.
+/// The same about a cooperative launch (CUDA Runtime API, cudaLaunchCooperativeKernel). In
+/// clusters or not: the CPU device's SMs are in no groups, where a GPU may have no room for as many clusters.
 std::string why_too_large(dim3 grid, int resident) {
     const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
     const std::uint64_t room =
@@ -147,6 +147,10 @@ cudaError_t remember(cudaError_t error, const char* function) {
 namespace {
 cudaError_t refuse(cudaError_t error, std::string why) {
     remember(error);
+    {
+        const std::scoped_lock lock(state().mutex);
+        state().failed = {"", error, why};
+    }
     last_refusal = std::move(why);
     return error;
 }
@@ -360,10 +364,6 @@ cudaError_t cudaGetLastError() {
     return error;
 }
 cudaError_t cudaPeekAtLastError() {
-    if (!last_refusal.empty()) {
-        const std::scoped_lock lock(state().mutex);
-        state().failed.why = last_refusal;
-    }
     return last_error;
 }
 

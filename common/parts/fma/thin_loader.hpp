@@ -43,7 +43,7 @@ struct ThinLoader {
                     : BK == 16 ? four + warp * 8
                                : lane / 8 + warp * 4;
             a_write = shared + 4 * (a_row * S::A_PITCH + a_k);
-        } else {  // a warp 8 steps of 4 rows
+        } else {  // a warp copies 8 steps of 4 rows
             a_k = t % 8 + warp % (BK / 8) * 8, a_row = lane / 8 + warp / (BK / 8) * 4;
             a_write = shared + 4 * (a_k * S::A_PITCH + a_row);
         }
