@@ -146,6 +146,7 @@ TEST_CASE("side by side: clusters") {
 }
 
 TEST_CASE("side by side: a cooperative launch of as many blocks as fit, and of one more") {
+    test::device();  // which has two SMs
     const auto launched = [](int blocks, cudaError_t expected) {
         const DeviceArray<unsigned> flags(static_cast<std::size_t>(blocks));
         const DeviceArray<int> values(static_cast<std::size_t>(blocks));
