@@ -90,8 +90,8 @@ std::string why_cluster_refused(const void* function, dim3 grid, dim3 cluster) {
     return {};
 }
 
-/// The same about a cooperative launch (CUDA Runtime API, cudaLaunchCooperativeKernel). In
-/// clusters or not: the CPU device's SMs are in no groups, where a GPU may have no room for as many clusters.
+/// The same about a cooperative launch (CUDA Runtime API, cudaLaunchCooperativeKernel), in clusters or not:
+/// the CPU device's SMs are in no groups, where a GPU may have no room for as many clusters.
 std::string why_too_large(dim3 grid, int resident) {
     const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
     const std::uint64_t room =
@@ -146,15 +146,14 @@ cudaError_t remember(cudaError_t error, const char* function) {
 
 namespace {
 cudaError_t refuse(cudaError_t error, std::string why) {
-    remember(error);
-    {
-        const std::scoped_lock lock(state().mutex);
-        state().failed = {"", error, why};
-    }
+    remember(error, "");
+    const std::scoped_lock lock(state().mutex);
+    state().failed.why = why;
     last_refusal = std::move(why);
     return error;
 }
 }  // namespace
+
 std::string last_failed_call() {
     const std::scoped_lock lock(state().mutex);
     const auto& [function, error, why] = state().failed;
