@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <iterator>
 #include <memory>
 #include <type_traits>
@@ -18,6 +20,7 @@
 #include "common/gemm.hpp"
 #include "common/parts/arguments.hpp"
 #include "common/parts/fma/epilogue.hpp"
+#include "common/parts/fma/row_store.hpp"
 #include "common/parts/fma/thin_atom.hpp"
 #include "common/parts/fma/thin_loader.hpp"
 #include "common/parts/fma/thin_shape.hpp"
@@ -42,12 +45,12 @@ using Shapes = List<Shape<8, 128, 16, 8, 64, 4, 4, 4, 6>,          // few rows
                     Shape<16, 256, 16, 16, 64, 4, 8, 4, 3>,        //
                     Shape<32, 256, 16, 32, 64, 8, 8, 4, 3>,        //
                     Shape<128, 16, 32, 32, 16, 4, 4, 3, 3, true>,  // few columns
-                    Shape<128, 32, 32, 32, 32, 8, 4, 3, 3, true>,  //
                     Shape<256, 48, 8, 64, 48, 8, 12, 4, 2, true>,  //
                     Shape<32, 64, 32, 16, 32, 4, 4, 3, 4, true>,   // a small C
                     Shape<64, 32, 32, 16, 32, 4, 4, 3, 4, true>,   //
-                    Shape<64, 64, 16, 32, 32, 4, 8, 4, 4, true>,   //
-                    Shape<64, 128, 16, 32, 64, 8, 8, 4, 3, true>,  //
+                    Shape<64, 64, 16, 32, 32, 4, 8, 4, 5, true>,   //
+                    Shape<64, 128, 8, 32, 64, 8, 8, 4, 3>,         //
+                    Shape<128, 64, 8, 64, 32, 8, 8, 4, 3>,         //
                     Shape<128, 128, 8, 64, 64, 8, 16, 4, 2>,       // a large C
                     Large>;
 
@@ -60,7 +63,8 @@ struct Parts {
     using Scheduler = gemm::SplitK<gemm::Grouped<8>>;
     using Mainloop = gemm::Multistage<gemm::fma::ThinLoader<S, ALIGNED>, gemm::fma::ThinAtom<S>, S::STAGES>;
     using Epilogue = gemm::fma::Epilogue<S, ALIGNED, gemm::LinearCombination>;
-    static_assert(gemm::SliceScheduler<Scheduler>);
+    using Rows = gemm::fma::RowStore<S, gemm::LinearCombination>;
+    static_assert(gemm::SliceScheduler<Scheduler> && Rows::SHARED <= Mainloop::SHARED);
 };
 
 constexpr int MOST_SLICES = 127;  // of a C tile; half of 255: see meet()
@@ -71,7 +75,8 @@ struct Partials {
     float* sums;  // [slice][C tile][BM][BN]; null where there is one slice
     // [C tile]: 0 between launches; in one, 256·launch + how many blocks have come, and have gone on
     unsigned* arrived;
-    unsigned launch;  // which launch with this workspace it is, counted from 1
+    unsigned launch;    // which launch with this workspace it is, counted from 1
+    bool all_resident;  // all blocks of the launch at once: they may wait for each other
 };
 
 /// From the sums of slices to C: each block of a C tile writes a part of it. P: Parts.
@@ -79,27 +84,44 @@ template <class P>
 struct Spread {
     using S = typename P::S;
     static constexpr int FOURS = S::BN / 4;  // in a row of the C tile
-    static constexpr int AT_ONCE = 8;        // slices, of which four sums are loaded before they are added
+    // Loads of four sums that are on their way to a thread at the same time.
+    static constexpr int AT_ONCE = S::TM * S::TN >= 64 ? 16 : 8;
 
     const Partials& partials;
-    const typename P::Epilogue& epilogue;
-    unsigned tiles;  // of C
+    const typename P::Epilogue& epilogue;  // where C has four floats together,
+    const typename P::Rows& rows;          // and where it has not
+    unsigned tiles;                        // of C
 
     __device__ __forceinline__ void store(const float (&sums)[S::TM][S::TN], const gemm::Slice& work) const {
         const std::int64_t row0 = std::int64_t{work.tile.m} * S::BM, col0 = std::int64_t{work.tile.n} * S::BN;
+        const std::int64_t left = epilogue.out.M - row0;
+        const int height = static_cast<int>(left < S::BM ? left : S::BM);
+        if (work.slices == 1) {
+            if constexpr (P::ALIGNED) {
+                gemm::fma::for_each_four<S>(sums, [&](const float* four, int y, int x) {
+                    if (y < height) epilogue.store4(four, row0 + y, col0 + x);
+                });
+            } else {
+                rows.store(sums, work);
+            }
+            return;
+        }
         float* const mine = partials.sums + place_of(work, work.slice);
         gemm::fma::for_each_four<S>(sums, [&](const float* four, int y, int x) {
-            if (row0 + y >= epilogue.out.M) return;
-            if (work.slices == 1) {
-                epilogue.store4(four, row0 + y, col0 + x);
-            } else {
-                *reinterpret_cast<float4*>(mine + y * S::BN + x) =
-                    make_float4(four[0], four[1], four[2], four[3]);
-            }
+            if (y >= height) return;
+            *reinterpret_cast<float4*>(mine + y * S::BN + x) =
+                make_float4(four[0], four[1], four[2], four[3]);
         });
-        if (work.slices == 1) return;
-        meet(work);
-        add(work, row0, col0);
+        const int fours = height * FOURS;
+        if (partials.all_resident) {
+            meet(work);
+            // gap: part
+            const int begin = fours * work.slice / work.slices, end = fours * (work.slice + 1) / work.slices;
+            // end gap
+            add(work, row0, col0, begin, end);
+        } else if (come_last(work)) {
+            add(work, row0, col0, 0, fours);
+        }
     }
 
     /// Where a slice's sums of the C tile are, counted in floats.
@@ -125,36 +147,75 @@ struct Spread {
         __syncthreads();  // now all threads may read what thread 0 may
     }
 
-    /// The block's part of the rows of the C tile that exist, slice after slice: the same bits in every
-    /// launch.
-    __device__ __forceinline__ void add(const gemm::Slice& work, std::int64_t row0, std::int64_t col0) const {
-        const std::int64_t left = epilogue.out.M - row0;
-        const int fours = static_cast<int>(left < S::BM ? left : S::BM) * FOURS;
-        // gap: part
-        const int begin = fours * work.slice / work.slices, end = fours * (work.slice + 1) / work.slices;
-        // end gap
+    /// Whether the other slices of the C tile had left their sums before.
+    __device__ __forceinline__ bool come_last(const gemm::Slice& work) const {
+        __syncthreads();  // all of the block's sums are stored before one thread reports it
+        bool last = false;
+        if (threadIdx.x == 0) {
+            unsigned* const arrived = &partials.arrived[work.number];
+            const unsigned none = partials.launch << 8, all = static_cast<unsigned>(work.slices);
+            atomicMax(arrived, none);
+            last = gemm::ptx::add_acquire_release(arrived, 1) - none == all - 1;
+            if (last) *arrived = 0;
+        }
+        return __syncthreads_or(last);  // now all threads may read what thread 0 may
+    }
+
+    /// Some fours of the C tile's rows that exist, slice after slice: the same bits in every launch. Loads
+    /// are on their way for several fours, or for many slices, whichever there are.
+    __device__ __forceinline__ void add(const gemm::Slice& work, std::int64_t row0, std::int64_t col0,
+                                        int begin, int end) const {
+        if (end - begin > S::THREADS) {
+            add_fours<AT_ONCE / 4>(work, row0, col0, begin, end);
+        } else {
+            add_fours<1>(work, row0, col0, begin, end);
+        }
+    }
+
+    /// FOURS_AT_ONCE of a thread's, and of each as many slices as make AT_ONCE loads.
+    template <int FOURS_AT_ONCE>
+    __device__ __forceinline__ void add_fours(const gemm::Slice& work, std::int64_t row0, std::int64_t col0,
+                                              int begin, int end) const {
+        constexpr int SLICES_AT_ONCE = AT_ONCE / FOURS_AT_ONCE;
         const std::int64_t pitch = std::int64_t{tiles} * (S::BM * S::BN);  // from a slice to the next
-        for (int four = begin + static_cast<int>(threadIdx.x); four < end; four += S::THREADS) {
-            const std::int64_t col = col0 + four % FOURS * 4;
-            if (col >= epilogue.out.N) continue;
-            const float* const from = partials.sums + place_of(work, 0) + 4 * four;
-            float total[4] = {};
+        const float* const sums = partials.sums + place_of(work, 0);
 #pragma unroll 1
-            for (int slice = 0; slice < work.slices; slice += AT_ONCE) {
-                float4 some[AT_ONCE];
+        for (int of_warp = begin + static_cast<int>(threadIdx.x) / 32 * 32; of_warp < end;
+             of_warp += FOURS_AT_ONCE * S::THREADS) {
+            const int first = of_warp + static_cast<int>(threadIdx.x) % 32;
+            float total[FOURS_AT_ONCE][4] = {};
+#pragma unroll 1
+            for (int slice = 0; slice < work.slices; slice += SLICES_AT_ONCE) {
+                float4 some[FOURS_AT_ONCE][SLICES_AT_ONCE];
 #pragma unroll
-                for (int i = 0; i < AT_ONCE; ++i) {
-                    some[i] = slice + i < work.slices
-                                  ? *reinterpret_cast<const float4*>(from + (slice + i) * pitch)
-                                  : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+                for (int f = 0; f < FOURS_AT_ONCE; ++f) {
+                    const int four = first + f * S::THREADS;
+#pragma unroll
+                    for (int i = 0; i < SLICES_AT_ONCE; ++i) {
+                        some[f][i] = four < end && slice + i < work.slices
+                                         ? *reinterpret_cast<const float4*>(sums + 4 * four +
+                                                                            (slice + i) * pitch)
+                                         : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+                    }
                 }
 #pragma unroll
-                for (int i = 0; i < AT_ONCE; ++i) {
-                    total[0] += some[i].x, total[1] += some[i].y;
-                    total[2] += some[i].z, total[3] += some[i].w;
+                for (int f = 0; f < FOURS_AT_ONCE; ++f) {
+#pragma unroll
+                    for (int i = 0; i < SLICES_AT_ONCE; ++i) {
+                        total[f][0] += some[f][i].x, total[f][1] += some[f][i].y;
+                        total[f][2] += some[f][i].z, total[f][3] += some[f][i].w;
+                    }
                 }
             }
-            epilogue.store4(total, row0 + four / FOURS, col);
+#pragma unroll
+            for (int f = 0; f < FOURS_AT_ONCE; ++f) {
+                const int four = first + f * S::THREADS;
+                if constexpr (!P::ALIGNED) {
+                    rows.store4(total[f], 4 * (of_warp + f * S::THREADS), 4 * end, row0, col0);
+                } else if (four < end) {
+                    epilogue.store4(total[f], row0 + four / FOURS, col0 + four % FOURS * 4);
+                }
+            }
         }
     }
 };
@@ -170,7 +231,8 @@ __global__ void __launch_bounds__(P::S::THREADS, P::S::MIN_BLOCKS)
     typename P::Mainloop mainloop{
         {arguments, shared}, gemm::fma::ThinAtom<S>(shared), static_cast<int>((arguments.K - 1) % S::BK) + 1};
     const typename P::Epilogue epilogue{arguments, output};
-    const Spread<P> spread{partials, epilogue, scheduler.size.tiles.m * scheduler.size.tiles.n};
+    const typename P::Rows rows{arguments, output, shared};
+    const Spread<P> spread{partials, epilogue, rows, scheduler.size.tiles.m * scheduler.size.tiles.n};
 
     const gemm::Slice work = scheduler.first();
     mainloop.fill(work);
@@ -206,8 +268,7 @@ auto kernel_of() {
 
 // The estimate. Its numbers were fitted to times on an H200.
 // How long an SM with many warps takes for a step of K of a C tile, in ns, in the order of Shapes.
-constexpr double STEP_TIME[] = {8.45, 13.4, 22.4, 34.7, 19.1, 23.5, 60.5,
-                                11.4, 12.4, 20.0, 41.4, 70.0, 127.0};
+constexpr double STEP_TIME[] = {8.954, 11.861, 20.655, 33.754, 15.826, 65.842, 10.856, 11.421, 21.468, 35.475, 36.918, 65.931, 128.287};
 static_assert(std::size(STEP_TIME) == SHAPES);
 // With w warps on the SM it takes 1 + WAIT / w times as long: a warp that waits has fewer others beside it.
 constexpr double WAIT = 1.6, WAIT_FLOATS = 5.9;  // where four floats come at a time, and where one does
@@ -290,11 +351,31 @@ void require_one(double best) {
     if (best == 0.0) throw gemm::Error("15d_choose: an SM of this GPU has no room for any of its blocks.");
 }
 
+/// GEMM_TRIAL="shape,slices", or "shape,bBLOCKS" (as many slices as so many blocks of an SM make).
+Choice forced(const gemm::Problem& p, const char* trial) {
+    Choice choice;
+    choice.shape = std::clamp(std::atoi(trial), 0, SHAPES - 1);
+    const char* const comma = std::strchr(trial, ',');
+    if (comma == nullptr) return choice;
+    const Candidate c =
+        with_parts(Shapes(), choice.shape, p, [&]<class P>(P) { return candidate_of<P>(p, choice.shape); });
+    const bool blocks = comma[1] == 'b';
+    const int number = std::atoi(comma + (blocks ? 2 : 1));
+    if (c.tiles == 0) return choice;
+    const int most = std::clamp(c.k_tiles, 1, MOST_SLICES);
+    const std::int64_t room = std::int64_t{gemm::multiprocessors()} * std::min(c.resident, number);
+    choice.slices = static_cast<int>(std::clamp<std::int64_t>(blocks ? room / c.tiles : number, 1, most));
+    return choice;
+}
+
 /// The shape and the number of slices with the shortest time, by estimate, among shapes of which an SM has
 /// room for a block. There are slices only where all blocks are resident; a choice that comes later has to be
 /// faster by 1 %. Throws gemm::Error.
 Choice choose(const gemm::Problem& p) {
     Choice choice;
+    if (const char* const trial = std::getenv("GEMM_TRIAL"); trial != nullptr && *trial != '\0') {
+        return forced(p, trial);
+    }
     if (p.M == 0 || p.N == 0) return choice;
     double best = 0.0;
     const int sms = gemm::multiprocessors();
@@ -319,6 +400,7 @@ Choice choose(const gemm::Problem& p) {
 struct Division {
     void (*launch)(const gemm::Problem&, const Division&, cudaStream_t) = nullptr;
     int slices = 1;
+    bool all_resident = true;
     gemm::Workspace sums, arrived;
     mutable std::atomic<unsigned> launches = 0;
 };
@@ -332,11 +414,11 @@ template <class P>
 void launch_parts(const gemm::Problem& p, const Division& plan, cudaStream_t stream) {
     const auto scheduler = scheduler_for<P>(p, plan.slices);
     const Partials partials{static_cast<float*>(plan.sums.data()),
-                            static_cast<unsigned*>(plan.arrived.data()), ++plan.launches};
-    // Blocks of several slices wait for each other. A cooperative launch begins when all of them find room.
+                            static_cast<unsigned*>(plan.arrived.data()), ++plan.launches, plan.all_resident};
+    // Blocks of several slices may wait for each other. A cooperative launch begins when all find room.
     cudaLaunchAttribute together{};
     together.id = cudaLaunchAttributeCooperative;
-    together.val.cooperative = plan.slices > 1 ? 1 : 0;
+    together.val.cooperative = plan.slices > 1 && plan.all_resident ? 1 : 0;
     const cudaLaunchConfig_t config{
         dim3(scheduler.blocks()), dim3(P::S::THREADS), P::Mainloop::SHARED, stream, &together, 1};
     cudaLaunchKernelEx(&config, kernel_of<P>(), gemm::arguments_of<float>(p), scheduler, partials,
@@ -365,7 +447,19 @@ gemm::Plan prepare(const gemm::Problem& p) {
     const Choice choice = choose(p);
     with_parts(Shapes(), choice.shape, p, [&]<class P>(P) {
         plan->launch = launch_parts<P>;
+        if (std::getenv("GEMM_TRIAL_SAY") != nullptr) {
+            const char* const trial = std::getenv("GEMM_TRIAL");
+            const Candidate c = candidate_of<P>(p, choice.shape);
+            std::fprintf(stderr, "15d %lldx%lldx%lld %s shape %d %dx%d slices %d blocks %lld resident %d est %.0f\n",
+                         static_cast<long long>(p.M), static_cast<long long>(p.N),
+                         static_cast<long long>(p.K), trial != nullptr ? trial : "chosen", choice.shape,
+                         P::S::BM, P::S::BN, choice.slices, static_cast<long long>(c.tiles * choice.slices),
+                         c.resident, time_of(p, c, choice.slices, gemm::multiprocessors()));
+        }
         const std::size_t tiles = static_cast<std::size_t>(tiles_of<P>(p));
+        plan->all_resident =
+            static_cast<std::int64_t>(tiles) * choice.slices <=
+            std::int64_t{gemm::multiprocessors()} * candidate_of<P>(p, choice.shape).resident;
         divide(*plan, choice.slices, static_cast<std::size_t>(choice.slices) * tiles * P::S::BM * P::S::BN,
                tiles);
     });

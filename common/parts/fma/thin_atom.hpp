@@ -71,20 +71,37 @@ struct RowsAtom {
 template <class S>
 using ThinAtom = std::conditional_t<S::ROWS, RowsAtom<S>, Atom<S>>;
 
+/// Where a thread's first element is in the C tile. S: a ThinShape.
+template <class S>
+__device__ __forceinline__ Place place_of_thin() {
+    if constexpr (S::ROWS) {
+        return RowsAtom<S>::place();
+    } else {
+        return place_of_thread<S>();
+    }
+}
+
+/// Where the warp tile begins in the C tile.
+template <class S>
+__device__ __forceinline__ Place first_of_warp() {
+    const int warp = threadIdx.x / 32;
+    return {warp / S::WARPS_N * S::WM, warp % S::WARPS_N * S::WN};
+}
+
+/// From a thread's first row to its row i.
+template <class S>
+__device__ __forceinline__ constexpr int row_in_thread(int i) {
+    return S::ROWS ? i * S::LANES_M : i / 4 * 4 * S::LANES_M + i % 4;
+}
+
 /// Calls f(four neighboring sums, row, column) for all sums of a thread; row and column in the C tile.
 template <class S, class F>
 __device__ __forceinline__ void for_each_four(const float (&sums)[S::TM][S::TN], const F& f) {
-    Place at;
-    if constexpr (S::ROWS) {
-        at = RowsAtom<S>::place();
-    } else {
-        at = place_of_thread<S>();
-    }
+    const Place at = place_of_thin<S>();
 #pragma unroll  // sums are in registers, which take no index at run time
     for (int i = 0; i < S::TM; ++i) {
-        const int y = at.y + (S::ROWS ? i * S::LANES_M : i / 4 * 4 * S::LANES_M + i % 4);
 #pragma unroll
-        for (int j = 0; j < S::TN; j += 4) f(&sums[i][j], y, at.x + j * S::LANES_N);
+        for (int j = 0; j < S::TN; j += 4) f(&sums[i][j], at.y + row_in_thread<S>(i), at.x + j * S::LANES_N);
     }
 }
 
