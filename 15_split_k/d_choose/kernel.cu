@@ -1,17 +1,16 @@
 // 15d choose — C tiles of many sizes, thin and flat ones among them, and an estimate that chooses one of them
-// and the number of slices of K. The blocks of a C tile wait for each other, and each adds up a part of it.
+// and the number of slices of K. The blocks of a C tile may wait for each other, and each adds up a part of
+// it.
 //
 // Changed since 15a: the list of shapes; the loader and the atom, which may keep A's rows; Spread in place of
-// Reduction: all blocks of a C tile add, not the one that finishes last. They wait for each other, so a
-// launch has slices only where all of its blocks are resident at once. prepare() asks how many that are, and
-// estimates how long each shape takes with each number of slices. Should help wherever C is small, has few
-// rows, or has few columns.
+// Reduction: where all blocks of a launch are resident at once, those of a C tile wait for each other, and
+// all of them add, not the one that finishes last; RowStore, which stores rows that are not aligned.
+// prepare() asks how many blocks an SM has room for, and estimates how long each shape takes with each number
+// of slices. Should help wherever C is small, has few rows, or has few columns.
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <iterator>
 #include <memory>
 #include <type_traits>
@@ -109,8 +108,9 @@ struct Spread {
         float* const mine = partials.sums + place_of(work, work.slice);
         gemm::fma::for_each_four<S>(sums, [&](const float* four, int y, int x) {
             if (y >= height) return;
+            // Why they are added to 0: see RowStore::store().
             *reinterpret_cast<float4*>(mine + y * S::BN + x) =
-                make_float4(four[0], four[1], four[2], four[3]);
+                make_float4(four[0] + 0.0f, four[1] + 0.0f, four[2] + 0.0f, four[3] + 0.0f);
         });
         const int fours = height * FOURS;
         if (partials.all_resident) {
@@ -192,10 +192,10 @@ struct Spread {
                     const int four = first + f * S::THREADS;
 #pragma unroll
                     for (int i = 0; i < SLICES_AT_ONCE; ++i) {
-                        some[f][i] = four < end && slice + i < work.slices
-                                         ? *reinterpret_cast<const float4*>(sums + 4 * four +
-                                                                            (slice + i) * pitch)
-                                         : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+                        some[f][i] =
+                            four < end && slice + i < work.slices
+                                ? *reinterpret_cast<const float4*>(sums + 4 * four + (slice + i) * pitch)
+                                : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
                     }
                 }
 #pragma unroll
@@ -221,7 +221,7 @@ struct Spread {
 };
 
 // A, B, C: see gemm::Arguments. scheduler: C tiles of BM×BN, k-tiles of BK, none where alpha is 0, and
-// slices, of several only where all blocks are resident at once. P: Parts.
+// slices. P: Parts.
 template <class P>
 __global__ void __launch_bounds__(P::S::THREADS, P::S::MIN_BLOCKS)
     sgemm_choose(gemm::Arguments<float> arguments, typename P::Scheduler scheduler, Partials partials,
@@ -268,18 +268,22 @@ auto kernel_of() {
 
 // The estimate. Its numbers were fitted to times on an H200.
 // How long an SM with many warps takes for a step of K of a C tile, in ns, in the order of Shapes.
-constexpr double STEP_TIME[] = {8.954, 11.861, 20.655, 33.754, 15.826, 65.842, 10.856, 11.421, 21.468, 35.475, 36.918, 65.931, 128.287};
+constexpr double STEP_TIME[] = {8.62, 12.2, 24.9, 33.7, 16.4, 57.0, 11.3,
+                                12.3, 19.4, 31.0, 33.4, 65.8, 118.0};
 static_assert(std::size(STEP_TIME) == SHAPES);
 // With w warps on the SM it takes 1 + WAIT / w times as long: a warp that waits has fewer others beside it.
-constexpr double WAIT = 1.6, WAIT_FLOATS = 5.9;  // where four floats come at a time, and where one does
-constexpr double LAUNCH = 2000;                  // ns, of any launch
-constexpr double FILL = 560;                     // ns, until the first k-tiles of a wave of blocks are there
-constexpr double STORE = 0.1;                    // ns an SM takes to write an element of C
-constexpr double DRAM = 4130;                    // bytes of DRAM that a GPU reads in a ns …
+constexpr double WAIT = 2.4, WAIT_FLOATS = 3.8;  // where four floats come at a time, and where one does
+constexpr double LAUNCH = 3200;                  // ns, of any launch
+constexpr double FILL = 250;                     // ns, until the first k-tiles of a wave of blocks are there
+constexpr double STORE = 0.13;                   // ns an SM takes to write an element of C
+constexpr double DRAM = 4150;                    // bytes of DRAM that a GPU reads in a ns …
 constexpr double FLIGHT = 40 * 1024;  // … with so many on their way to each SM; with fewer, in proportion
-constexpr double MEET = 1500;         // ns, for which the blocks of a C tile wait for each other,
-constexpr double MEET_EACH = 46;      // and so many more for each slice
-constexpr double SUMS = 1900;         // bytes of sums that are written and read in a ns, in L2 as a rule
+constexpr double MEET = 910;          // ns, for which the blocks of a C tile wait for each other,
+constexpr double LAST = 680;          // or the one that comes last takes to begin to add,
+constexpr double EACH = 100;          // and so many more for each slice
+// Bytes of sums that are written and read in a ns, in L2 as a rule: by all blocks at the same time, and
+// beside blocks that multiply.
+constexpr double SUMS = 2600, SUMS_BESIDE = 5600;
 
 /// What the estimate knows of a shape.
 struct Candidate {
@@ -291,15 +295,19 @@ struct Candidate {
     double step_time, wait;  // see STEP_TIME, WAIT
 };
 
+/// Whether all blocks of a launch are resident at once.
+bool are_resident(const Candidate& c, int slices, int sms) {
+    return c.tiles * slices <= std::int64_t{sms} * c.resident;
+}
+
 /// How long a launch takes, by estimate, in ns. M, N, c.resident > 0.
 double time_of(const gemm::Problem& p, const Candidate& c, int slices, int sms) {
     const auto number = [](std::int64_t n) { return static_cast<double>(n); };
     const double m = number(p.M), n = number(p.N), k = c.k_tiles == 0 ? 0.0 : number(p.K);
     // Products: the SM with the most blocks has so many of them, `resident` at a time.
     const std::int64_t blocks = c.tiles * slices, of_sm = gemm::ceil_div(blocks, sms);
-    const auto step = [&](std::int64_t together) {  // of K, of so many blocks
-        return together == 0 ? 0.0
-                             : number(together) * c.step_time * (1.0 + c.wait / number(together * c.warps));
+    const auto step = [&](std::int64_t some) {  // of K, of so many blocks
+        return some == 0 ? 0.0 : number(some) * c.step_time * (1.0 + c.wait / number(some * c.warps));
     };
     const double steps = number(gemm::ceil_div(c.k_tiles, slices)) * c.depth;
     const double products =
@@ -309,8 +317,11 @@ double time_of(const gemm::Problem& p, const Candidate& c, int slices, int sms) 
     const double in_flight = number(std::min(blocks, std::int64_t{sms} * c.resident)) / sms * (c.stages - 1) *
                              c.depth * 4 * (c.rows + c.cols);
     const double bytes = 4 * (m * k + k * n + m * n) / (DRAM * std::min(1.0, in_flight / FLIGHT));
-    // Slices: each leaves its sums, and all are read.
-    const double adding = slices == 1 ? 0.0 : MEET + MEET_EACH * slices + 2 * 4 * m * n * slices / SUMS;
+    // Slices: each leaves its sums, and all are read; at the same time as others multiply, or after all have.
+    const bool together = are_resident(c, slices, sms);
+    const double adding = slices == 1 ? 0.0
+                                      : (together ? MEET : LAST) + EACH * slices +
+                                            2 * 4 * m * n * slices / (together ? SUMS : SUMS_BESIDE);
     return LAUNCH + std::max(products, bytes) + adding;
 }
 
@@ -344,6 +355,7 @@ Candidate candidate_of(const gemm::Problem& p, int shape) {
 
 struct Choice {
     int shape = 0, slices = 1;
+    bool all_resident = true;  // all blocks of the launch at once
 };
 
 /// Throws gemm::Error where no shape was estimated, which no GPU from 8.0 on comes to.
@@ -351,44 +363,22 @@ void require_one(double best) {
     if (best == 0.0) throw gemm::Error("15d_choose: an SM of this GPU has no room for any of its blocks.");
 }
 
-/// GEMM_TRIAL="shape,slices", or "shape,bBLOCKS" (as many slices as so many blocks of an SM make).
-Choice forced(const gemm::Problem& p, const char* trial) {
-    Choice choice;
-    choice.shape = std::clamp(std::atoi(trial), 0, SHAPES - 1);
-    const char* const comma = std::strchr(trial, ',');
-    if (comma == nullptr) return choice;
-    const Candidate c =
-        with_parts(Shapes(), choice.shape, p, [&]<class P>(P) { return candidate_of<P>(p, choice.shape); });
-    const bool blocks = comma[1] == 'b';
-    const int number = std::atoi(comma + (blocks ? 2 : 1));
-    if (c.tiles == 0) return choice;
-    const int most = std::clamp(c.k_tiles, 1, MOST_SLICES);
-    const std::int64_t room = std::int64_t{gemm::multiprocessors()} * std::min(c.resident, number);
-    choice.slices = static_cast<int>(std::clamp<std::int64_t>(blocks ? room / c.tiles : number, 1, most));
-    return choice;
-}
-
 /// The shape and the number of slices with the shortest time, by estimate, among shapes of which an SM has
-/// room for a block. There are slices only where all blocks are resident; a choice that comes later has to be
-/// faster by 1 %. Throws gemm::Error.
+/// room for a block; a choice that comes later has to be faster by 1 %. Throws gemm::Error.
 Choice choose(const gemm::Problem& p) {
     Choice choice;
-    if (const char* const trial = std::getenv("GEMM_TRIAL"); trial != nullptr && *trial != '\0') {
-        return forced(p, trial);
-    }
     if (p.M == 0 || p.N == 0) return choice;
     double best = 0.0;
     const int sms = gemm::multiprocessors();
     for (int shape = 0; shape < SHAPES; ++shape) {
         const Candidate c =
             with_parts(Shapes(), shape, p, [&]<class P>(P) { return candidate_of<P>(p, shape); });
-        const std::int64_t room = std::int64_t{sms} * c.resident;
         const int most = c.resident == 0 ? 0 : std::max(1, std::min(c.k_tiles, MOST_SLICES));
-        for (int slices = 1; slices <= most && (slices == 1 || c.tiles * slices <= room); ++slices) {
+        for (int slices = 1; slices <= most; ++slices) {
             const double time = time_of(p, c, slices, sms);
             if (best > 0.0 && time >= 0.99 * best) continue;
             best = time;
-            choice = {shape, slices};
+            choice = {shape, slices, are_resident(c, slices, sms)};
         }
     }
     require_one(best);
@@ -400,7 +390,7 @@ Choice choose(const gemm::Problem& p) {
 struct Division {
     void (*launch)(const gemm::Problem&, const Division&, cudaStream_t) = nullptr;
     int slices = 1;
-    bool all_resident = true;
+    bool all_resident = true;  // or else no block may wait for another
     gemm::Workspace sums, arrived;
     mutable std::atomic<unsigned> launches = 0;
 };
@@ -447,19 +437,8 @@ gemm::Plan prepare(const gemm::Problem& p) {
     const Choice choice = choose(p);
     with_parts(Shapes(), choice.shape, p, [&]<class P>(P) {
         plan->launch = launch_parts<P>;
-        if (std::getenv("GEMM_TRIAL_SAY") != nullptr) {
-            const char* const trial = std::getenv("GEMM_TRIAL");
-            const Candidate c = candidate_of<P>(p, choice.shape);
-            std::fprintf(stderr, "15d %lldx%lldx%lld %s shape %d %dx%d slices %d blocks %lld resident %d est %.0f\n",
-                         static_cast<long long>(p.M), static_cast<long long>(p.N),
-                         static_cast<long long>(p.K), trial != nullptr ? trial : "chosen", choice.shape,
-                         P::S::BM, P::S::BN, choice.slices, static_cast<long long>(c.tiles * choice.slices),
-                         c.resident, time_of(p, c, choice.slices, gemm::multiprocessors()));
-        }
+        plan->all_resident = choice.all_resident;
         const std::size_t tiles = static_cast<std::size_t>(tiles_of<P>(p));
-        plan->all_resident =
-            static_cast<std::int64_t>(tiles) * choice.slices <=
-            std::int64_t{gemm::multiprocessors()} * candidate_of<P>(p, choice.shape).resident;
         divide(*plan, choice.slices, static_cast<std::size_t>(choice.slices) * tiles * P::S::BM * P::S::BN,
                tiles);
     });
@@ -473,29 +452,38 @@ void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
 }
 
 template <class P>
-gemm::Owner owner_in(const gemm::Problem& p, std::int64_t row, std::int64_t col, int slices) {
+gemm::Owner owner_in(const gemm::Problem& p, std::int64_t row, std::int64_t col, const Choice& choice) {
     using S = typename P::S;
-    const auto scheduler = scheduler_for<P>(p, slices);
-    const unsigned block = scheduler.block_of(gemm::tile_of(row, col, S::BM, S::BN));  // of the last slice
+    const auto scheduler = scheduler_for<P>(p, choice.slices);
+    unsigned block = scheduler.block_of(gemm::tile_of(row, col, S::BM, S::BN));  // of the last slice
+    const auto in_block = [](unsigned at, int thread) {
+        return gemm::Owner{{at, 0, 0}, {static_cast<unsigned>(thread), 0, 0}};
+    };
     const int y = static_cast<int>(row % S::BM), x = static_cast<int>(col % S::BN);
-    if (slices == 1) {
-        return {{block, 0, 0}, {static_cast<unsigned>(gemm::fma::thread_of_thin<S>(y, x)), 0, 0}};
+    if (choice.slices == 1) {
+        const int thread = gemm::fma::thread_of_thin<S>(y, x);
+        return in_block(block, P::ALIGNED ? thread : thread / 32 * 32 + P::Rows::lane_of(y, x));
     }
     constexpr int FOURS = Spread<P>::FOURS;
     const int fours = static_cast<int>(std::min<std::int64_t>(S::BM, p.M - (row - y))) * FOURS;
     const int four = y * FOURS + x / 4;
-    int slice = 0;
-    while (fours * (slice + 1) / slices <= four) ++slice;
-    const unsigned before = static_cast<unsigned>(tiles_of<P>(p)) * static_cast<unsigned>(slices - 1 - slice);
-    const int thread = (four - fours * slice / slices) % S::THREADS;
-    return {{block - before, 0, 0}, {static_cast<unsigned>(thread), 0, 0}};
+    int slice = 0, begin = 0;  // where the last block adds, it adds all
+    if (choice.all_resident) {
+        while (fours * (slice + 1) / choice.slices <= four) ++slice;
+        block -= static_cast<unsigned>(tiles_of<P>(p)) * static_cast<unsigned>(choice.slices - 1 - slice);
+        begin = fours * slice / choice.slices;
+    }
+    const int thread = (four - begin) % S::THREADS;
+    const int place = 4 * (four - begin) + x % 4;  // counted in elements, which RowStore hands out
+    return in_block(block, P::ALIGNED ? thread : thread / 32 * 32 + place % 32);
 }
 
-/// As divided where there is room for a workspace.
+/// As divided where there is room for a workspace. Where the block that comes last adds, this names the last
+/// slice's.
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     const Choice choice = choose(p);
     return with_parts(Shapes(), choice.shape, p,
-                      [&]<class P>(P) { return owner_in<P>(p, row, col, choice.slices); });
+                      [&]<class P>(P) { return owner_in<P>(p, row, col, choice); });
 }
 
 const gemm::Tile tile{Large::BM, Large::BN, Large::BK};

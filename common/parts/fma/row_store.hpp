@@ -13,8 +13,8 @@
 namespace gemm::fma {
 
 /// A lane that stores its four neighbors one by one writes to a sector of 32 bytes four times, as do all
-/// lanes beside it. Here the sums pass through shared memory, and lanes get neighbors of a row: a store of the
-/// warp fills 128 bytes. S: a ThinShape.
+/// lanes beside it. Here the sums pass through shared memory, and lanes get neighbors of a row: a store of
+/// the warp fills 128 bytes. S: a ThinShape.
 template <class S, class Output>
 struct RowStore {
     static_assert(ElementwiseOutput<Output>);
@@ -44,8 +44,10 @@ struct RowStore {
             __syncwarp();  // the rows before are read
 #pragma unroll
             for (int j = 0; j < S::TN; j += 4) {
-                *reinterpret_cast<float4*>(passing + mine + j * S::LANES_N) =
-                    make_float4(sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]);
+                // The addition puts the four into registers in a row, which a store of four wants. Sums that
+                // had to be there would share register banks with the factors of their products.
+                *reinterpret_cast<float4*>(passing + mine + j * S::LANES_N) = make_float4(
+                    sums[i][j] + 0.0f, sums[i][j + 1] + 0.0f, sums[i][j + 2] + 0.0f, sums[i][j + 3] + 0.0f);
             }
             __syncwarp();  // before other lanes read them
 #pragma unroll
@@ -72,6 +74,12 @@ struct RowStore {
         }
     }
 
+    /// The lane of its warp that stores (row, col) of the C tile in store(), for owner().
+    static int lane_of(int row, int col) {
+        const int y = row % S::WM / (S::ROWS ? 1 : 4) % S::LANES_M;
+        return (y * S::WN + col % S::WN) % 32;
+    }
+
   private:
     __device__ __forceinline__ void store(float sum, std::int64_t row, std::int64_t col) const {
         if (row >= out.M || col >= out.N) return;
@@ -79,12 +87,5 @@ struct RowStore {
         *c = output.reads_c() ? output(sum, *c, row, col) : output(sum, row, col);
     }
 };
-
-/// The lane of its warp that stores (row, col) of the C tile in RowStore::store(), for owner().
-template <class S>
-int lane_of_row_store(int row, int col) {
-    const int y = S::ROWS ? row % S::WM % S::LANES_M : row % S::WM / 4 % S::LANES_M;
-    return (y * S::WN + col % S::WN) % 32;
-}
 
 }  // namespace gemm::fma
