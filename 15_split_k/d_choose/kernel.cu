@@ -280,7 +280,7 @@ constexpr double DRAM = 4150;                    // bytes of DRAM that a GPU rea
 constexpr double FLIGHT = 40 * 1024;  // … with so many on their way to each SM; with fewer, in proportion
 constexpr double MEET = 910;          // ns, for which the blocks of a C tile wait for each other,
 constexpr double LAST = 680;          // or the one that comes last takes to begin to add,
-constexpr double EACH = 100;          // and so many more for each slice
+constexpr double MEET_EACH = 100;     // and so many more for each slice
 // Bytes of sums that are written and read in a ns, in L2 as a rule: by all blocks at the same time, and
 // beside blocks that multiply.
 constexpr double SUMS = 2600, SUMS_BESIDE = 5600;
@@ -320,7 +320,7 @@ double time_of(const gemm::Problem& p, const Candidate& c, int slices, int sms) 
     // Slices: each leaves its sums, and all are read; at the same time as others multiply, or after all have.
     const bool together = are_resident(c, slices, sms);
     const double adding = slices == 1 ? 0.0
-                                      : (together ? MEET : LAST) + EACH * slices +
+                                      : (together ? MEET : LAST) + MEET_EACH * slices +
                                             2 * 4 * m * n * slices / (together ? SUMS : SUMS_BESIDE);
     return LAUNCH + std::max(products, bytes) + adding;
 }
