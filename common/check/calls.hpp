@@ -1,6 +1,8 @@
 // A lesson's own functions, called as the host of a GPU calls them.
 #pragma once
 
+#include <string>
+
 #include "common/gemm.hpp"
 #ifdef GEMM_CPU_DEVICE
 #include "common/cpu/execution/device.hpp"
@@ -29,6 +31,16 @@ inline Plan prepared(const Lesson& lesson, const Problem& p) {
 /// The lesson's launch().
 inline void launch(const Lesson& lesson, const Problem& p, const void* plan, cudaStream_t stream) {
     as_host("launch()", [&] { lesson.launch(p, plan, stream); });
+}
+
+/// Why a launch was refused that cudaPeekAtLastError() still speaks of, with its numbers, as a clause; empty
+/// where nobody knows, as on a GPU.
+inline std::string why_refused() {
+#ifdef GEMM_CPU_DEVICE
+    return cpu_device::refusal();
+#else
+    return {};
+#endif
 }
 
 }  // namespace gemm

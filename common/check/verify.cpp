@@ -344,11 +344,12 @@ void run_once(const Lesson& lesson, Workload& w, const Problem& problem, const v
     w.reset_c(fill);
     cudaGetLastError();  // what happened before is not this launch's
     launch(lesson, problem, plan, nullptr);
+    const std::string why = why_refused();
     if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess) {
         const bool memory = status == cudaErrorMemoryAllocation;
         throw Fault(memory ? FaultId::out_of_memory : FaultId::launch_refused,
                     std::string(lesson.name) + " could not be launched at " + w.shape().text() + ": " +
-                        cudaGetErrorString(status) + ".");
+                        (why.empty() ? cudaGetErrorString(status) : why) + ".");
     }
     if (const cudaError_t status = cudaDeviceSynchronize(); status != cudaSuccess) {
         throw Fault(FaultId::launch_failed, std::string(lesson.name) + " failed while running at " +

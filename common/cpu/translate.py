@@ -12,6 +12,8 @@
 
     config.gridDim, config.blockDim                        ->  config.config_gridDim, config.config_blockDim
 
+What a launch leaves to a kernel's default arguments is added to its arguments, as the kernel's declaration says it.
+
 Where the launch of a template leaves arguments to be deduced, a function of the same parameters behind the kernel deduces
 them: decltype(deduced_kernel<T>(arguments))::value is the kernel.
 
@@ -91,6 +93,7 @@ ALIAS = re.compile(r"\bauto\s*\*?\s*(?:const\s+)?(?P<alias>\w+)\s*=(?P<value>[^;
 # A kernel's template, without attributes in parentheses, up to its parameters.
 TEMPLATE = re.compile(r"\btemplate\s*<")
 KERNEL_HEAD = re.compile(r"[\w\s]{0,200}?\b__global__\b[\w\s]{0,200}?\b(?P<name>\w+)\s*\(")
+KERNEL = re.compile(r"\b__global__\b[\w\s]{0,200}?\b(?P<name>\w+)\s*\(")
 TEMPLATE_PARAMETER = re.compile(r"(?P<pack>\.\.\.\s*)?\b(?P<name>\w+)\s*$")
 
 OF_CONFIG = re.compile(r"(?:\.|->)\s*(?=(?:gridDim|blockDim)\b)")
@@ -231,11 +234,49 @@ def templates(code: str, text: str) -> dict[str, Template]:
     return found
 
 
+def joined(code: str, found: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Of pieces(): parameters whole whose types have commas in their angles."""
+    whole: list[tuple[int, int]] = []
+    for start, end in found:
+        before = code[slice(*whole[-1])].partition("=")[0] if whole else ""
+        if before.count("<") > before.count(">"):
+            start = whole.pop()[0]
+        whole.append((start, end))
+    return whole
+
+
+def defaults(code: str, text: str) -> dict[str, tuple[int, list[str]]]:
+    """The kernels that have default arguments, by name: how many parameters have none, and what the others are if nobody says.
+    text: the code with its literals."""
+    found: dict[str, tuple[int, list[str]]] = {}
+    plain = ATTRIBUTE.sub(blank, code) if "__global__" in code else ""
+    for kernel in KERNEL.finditer(plain):
+        parameters = pieces(plain, kernel.end() - 1, "(", ")")
+        said = [text[start:end].partition("=") for start, end in joined(plain, parameters[0])] if parameters else []
+        values = [" ".join(value.split()) for _, equals, value in said if equals]
+        if values and kernel["name"] not in found:
+            found[kernel["name"]] = (len(said) - len(values), values)
+    return found
+
+
+def left_out(kernel: tuple[int, list[str]], code: str, arguments: int) -> tuple[int, str] | None:
+    """What a launch leaves to default arguments: where its arguments end, and what is to be added there; nothing where it leaves
+    nothing. kernel: defaults()' entry; arguments: where they open."""
+    needed, values = kernel
+    given = pieces(code, arguments, "(", ")")
+    if not given or not needed <= len(given[0]) < needed + len(values):
+        return None
+    more = ", ".join(values[len(given[0]) - needed :])
+    return given[1], f", {more}" if given[0] else more
+
+
 def deduced_kernel(
-    kernel: str, bare: str, template: Template, code: str, text: str, arguments: int, renames: list[tuple[int, int, str]]
-) -> str | None:
+    kernel: str, bare: str, template: Template, code: str, text: str, arguments: int, renames: list[tuple[int, int, str]],
+    more: str
+) -> str | None:  # fmt: skip
     """What names the kernel of a launch that leaves template arguments to be deduced; nothing where it leaves none. bare: the
-    kernel without comments; arguments: where they open; text: the code with its literals; renames: host_dims()."""
+    kernel without comments; arguments: where they open; text: the code with its literals; renames: host_dims(); more: what is
+    added to the arguments."""
     named = bare.find("<")
     explicit = pieces(bare, named, "<", ">") if named >= 0 else ([], 0)
     given = pieces(code, arguments, "(", ")")
@@ -246,7 +287,7 @@ def deduced_kernel(
     for start, _, prefix in sorted(renames):
         if arguments <= start <= given[1]:
             said, done = f"{said}{text[done:start]}{prefix}", start
-    return f"decltype({function}{' '.join((said + text[done : given[1] + 1]).split())})::value"
+    return f"decltype({function}{' '.join((said + text[done : given[1]]).split())}{more}))::value"
 
 
 def variable_macro(code: str, start: int, end: int) -> str:
@@ -331,6 +372,7 @@ def translate(text: str) -> str:
 
     renames = host_dims(code)
     deduced = templates(code, bare) if "<<<" in code else {}
+    by_default = defaults(code, bare) if "<<<" in code else {}
     used: set[str] = set()
     position = 0
     while (launch := code.find("<<<", position)) >= 0:
@@ -349,8 +391,14 @@ def translate(text: str) -> str:
         name = re.match(r"(?:\w|\s|::)*?(\w+)\s*(?:<|$)", told)
         called = name[1] if name else ""
         template = deduced.get(called)
+        arguments = code.index("(", end + 3)
+        more = left_out(by_default[called], code, arguments) if called in by_default else None
+        if more:
+            edits.append((more[0], more[0], more[1]))
         if template and template.behind <= start:
-            by_arguments = deduced_kernel(kernel, code[start:launch], template, code, bare, code.index("(", end + 3), renames)
+            by_arguments = deduced_kernel(
+                kernel, code[start:launch], template, code, bare, arguments, renames, more[1] if more else ""
+            )
             used |= {called} if by_arguments else set()
             kernel = by_arguments or kernel
         edits.append((start, launch + 3, f'::cpu_device::launcher("{told}", {kernel}, '))

@@ -187,6 +187,8 @@ def trace_text(program: Path, name: str, request: Request, history: int = 0, own
     with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
         output = Path(folder) / "trace.json"
         done = _run([*_command(program, name, request, history, own), "--output", output], f"Tracing {name}", own)
+        if own and process.crash(done.status) == "SIGFPE":  # a kernel's is a finding
+            raise UserError(f"{own.file} divides an integer by zero in code of the host, before or between its launches.", 1)
         process.require(done, "gemm_inspect", (0, 1), whose)
         say_all(done.lines)
         try:

@@ -23,7 +23,6 @@ _REQUIRED = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? +required fr
 _OF_TOOLKIT = (
     "cublas.h", "cublas_v2.h", "cublasLt.h", "cublasXt.h", "cuda_profiler_api.h", "cudaProfiler.h",
     "cuda_device_runtime_api.h", "cuda_fp8.h",
-    "cooperative_groups/reduce.h", "cooperative_groups/scan.h",
     "curand.h", "curand_kernel.h", "cusolverDn.h", "cusparse.h", "device_functions.h", "device_launch_parameters.h",
     "driver_types.h", "library_types.h", "math_constants.h", "nvToolsExt.h", "nvtx3/nvToolsExt.h", "sm_32_intrinsics.h",
     "vector_functions.h", "vector_types.h", "builtin_types.h",

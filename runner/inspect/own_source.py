@@ -103,12 +103,24 @@ def guess(text: str, call: str | None, file: Path) -> Guess:
     name = named[1] if named and named[1] in kernels else next(iter(kernels)) if len(kernels) == 1 else None
     if name is None:
         if call is not None:  # of a function of the host
-            return Guess("", "", "fp32")
+            return _of_host(code, named[1] if named else "")
         there = ", ".join(kernels) or "none"
         raise UserError(f"--call must say which kernel is launched, and how; {file} has {there}.")
+    arguments, variant = _of_parameters(kernels[name])
+    return Guess(name, ", ".join(arguments), variant)
+
+
+def _of_host(code: str, name: str) -> Guess:
+    """The same of a function that launches: its types alone."""
+    found = re.search(rf"\b{name}\s*\((?P<parameters>(?:[^()]|\([^()]*\))*)\)\s*\{{", code) if name else None
+    return Guess(name, "", _of_parameters(found["parameters"])[1] if found else "fp32")
+
+
+def _of_parameters(parameters: str) -> tuple[list[str], str]:
+    """What they are called in a call, and the variant that their types make."""
     arguments, types = [], {}
-    for parameter in foreign().split(kernels[name], 0, len(kernels[name]), ","):
-        declared = kernels[name][slice(*parameter)].strip()
+    for parameter in foreign().split(parameters, 0, len(parameters), ","):
+        declared = parameters[slice(*parameter)].partition("=")[0].strip()
         last = re.search(r"(\w+)\s*(?:\[[^\]]*\])?$", declared)
         short = _short(last[1]) if last else None
         arguments.append({"a": "A", "b": "B", "c": "C", "m": "M", "n": "N", "k": "K"}.get(short or "", short or "?"))
@@ -116,7 +128,7 @@ def guess(text: str, call: str | None, file: Path) -> Guess:
         if short in ("a", "b", "c"):
             types[short] = next((_TYPES[word] for word in words if word in _TYPES), "fp32")
     a, c = types.get("a", "fp32"), types.get("c", types.get("a", "fp32"))
-    return Guess(name, ", ".join(arguments), a if a == c else f"{a}_{c}")
+    return arguments, a if a == c else f"{a}_{c}"
 
 
 def has_dynamic_shared(text: str) -> bool:

@@ -12,6 +12,9 @@
 #include "common/check/words.hpp"
 #include "common/error.hpp"
 #include "tests/support.hpp"
+#ifdef GEMM_CPU_DEVICE
+#include "tests/cpu/execution/kernels.hpp"
+#endif
 
 namespace {
 
@@ -640,6 +643,16 @@ TEST_CASE("verifier: a launch that is refused is an error and not a verdict") {
     const test::Thrown thrown = test::thrown_by([&] { gemm::verify(refused, c.w, c.verifier); });
     CHECK(thrown.id == gemm::FaultId::launch_refused);
     for (const char* const named : {"by_hand", "4×4×4", "ordinal"}) require_contains(thrown.text, named);
+#ifdef GEMM_CPU_DEVICE  // which alone tells the two numbers
+    test::device();     // of two SMs, each with room for two blocks of 1024 threads
+    refused.launch = [](const gemm::Problem&, const void*, cudaStream_t) {
+        (void)kernels::chain_together(5, nullptr, nullptr);
+    };
+    const test::Thrown too_many = test::thrown_by([&] { gemm::verify(refused, c.w, c.verifier); });
+    CHECK(too_many.id == gemm::FaultId::launch_refused);
+    for (const char* const named : {"by_hand", "5 blocks", "4 at once"})
+        require_contains(too_many.text, named);
+#endif
 }
 
 namespace {

@@ -44,6 +44,17 @@ def traced(file: Path, *options: str) -> tuple[dict, int]:
         ("reader_fence", ["--call=rows<<<dim3(N/64,M),96>>>", "--multiples=M:1,N:64,K:1", "--sizes=2x64x8"]),
         ("reader_fence", ["--call=all_of_it<<<dim3(N/64,M),64>>>", "--multiples=M:1,N:64,K:1", "--sizes=2x64x8"]),
         ("cluster", ["--call=shared_b<<<dim3(N/16,M/16),dim3(16,16)>>>", "--multiples=M:32,N:16,K:16"]),
+        ("groups", ["--call=together(M,N,K,A,B,C)", "--sizes=16x32x64"]),
+        ("groups", ["--call=by_tiles<8><<<dim3(M,N/8),64>>>(N,K,A,B,C)", "--sizes=4x16x64"]),
+        ("groups", ["--call=by_tiles<32><<<dim3(M,N/2),64>>>(N,K,A,B,C)", "--sizes=4x16x64"]),
+        ("groups", ["--call=by_odd_lanes<<<dim3(N,M),32>>>", "--sizes=4x16x64"]),
+        ("groups", ["--call=by_groups<<<dim3(N,M),64>>>", "--sizes=4x16x64"]),
+        ("groups", ["--call=by_clusters<<<2*M,32>>>", "--sizes=4x64x64"]),
+        ("volta", ["--call=quads<<<dim3(N/8,M/32),32>>>", "--sizes=64x16x32"]),
+        ("volta", ["--call=doubles<<<dim3(N/8,M/8),32>>>", "--sizes=16x16x32"]),
+        ("views", ["--call=views(M,N,K,A,lda,B,C)", "--sizes=8x16x16", "--variant=fp32.nt", "--lda=20"]),
+        ("instructions", ["--call=all_of_them<<<M,N>>>", "--sizes=2x64x16"]),
+        ("instructions", ["--call=arrivals<<<M,128>>>", "--sizes=2x64x512"]),
         (
             "hopper",
             [
@@ -68,6 +79,10 @@ def test_kernels_run_unmodified_and_are_right(name: str, options: list[str]) -> 
     ("name", "options"),
     [
         ("fp16_shapes", ["--call=all(N,K,A,B,C)", "--variant=fp16.nt", "--sums=fp16", "--sizes=128x32x64"]),
+        (
+            "volta",
+            ["--call=short_quads<<<dim3(N/8,M/32),32>>>(N,K,A,B,C)", "--variant=fp16.nt", "--sums=fp16", "--sizes=64x16x32"],
+        ),
         ("tf32", ["--call=both(N,K,A,B,C)", "--variant=fp32.nt", "--sums=tf32", "--sizes=32x32x64"]),
         ("pipeline", ["--call=all(N,K,A,B,C)", "--sizes=64x32x64"]),
     ],
@@ -113,6 +128,72 @@ void together(int M, int N, int K, const float* A, const float* B, float* C) {
     numbers = "a cooperative launch of 265 blocks, but the device holds 264 at once (132 SMs with room for 2 each)"
     assert numbers in found["error"]["text"]
     assert status == 1
+
+
+def test_blocks_of_a_cooperative_launch_alone_may_wait_for_the_grid() -> None:
+    file = KERNELS / "groups.cu"
+    found, status = traced(file, "--call=in_halves<<<dim3(M,2),N>>>(M,N,K,A,B,C)", "--sizes=4x32x16")
+    assert (found["error"]["id"], status) == ("trap", 1)
+    assert "this_grid().sync() at tests/kernels/own/groups.cu:18" in found["error"]["text"]
+    assert "not cooperative" in found["error"]["text"]
+    found, status = traced(file, "--call=together(M,N,K,A,B,C,false)", "--sizes=4x32x16")
+    assert ({one["id"] for one in found["findings"]}, status) == ({"unordered_blocks"}, 1)
+
+
+def test_arrays_of_several_launches_keep_their_names() -> None:
+    found, status = traced(KERNELS / "two_kernels.cu", "--call=in_two(M,N,K,A,B,C)", "--sizes=4x32x16")
+    assert (found["error"], found["findings"], found["verdict"]["passed"], status) == (None, [], True, 0)
+    named = {(line["line"], line["array"]) for line in found["lines"]}
+    shared = {(7, "a_row"), (8, "b_row"), (9, "a_row"), (9, "b_row"), (16, "shared memory"), (17, "shared memory")}
+    assert named == shared | {(7, "A"), (8, "B"), (17, "C"), *((line, "global memory") for line in (11, 16, 17))}
+
+
+@pytest.mark.parametrize("call", ["k<<<M, N>>>", "launched", "launched_one", "by_type"])
+def test_a_launch_leaves_to_default_arguments_what_they_say(call: str, tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    text = """constexpr float kOnce = 1.0f;
+__global__ void k(int N, int K, const float* A, const float* B, float* C, int first = 0, float factor = kOnce * min(1.0f, 2.0f)) {
+    float sum = 0.0f;
+    for (int k = first; k < K; ++k) sum += A[blockIdx.x * K + k] * B[k * N + threadIdx.x];
+    C[blockIdx.x * N + threadIdx.x] = factor * sum;
+}
+template <class T>
+__global__ void of_type(int N, int K, const T* A, const T* B, T* C, int first = 0) {
+    k(N, K, A, B, C, first);
+}
+void launched(int N, int K, const float* A, const float* B, float* C, int zero = 1 - 1) {
+    k<<<2, N>>>(N, K, A, B, C, 0);
+    k<<<2, N>>>(N, K, A, B, C, zero);
+}
+void launched_one(int N, int K, const float* A, const float* B, float* C, cudaStream_t stream = nullptr) {
+    k<<<2, N, 0, stream>>>(N, K, A, B, C);
+}
+void by_type(int N, int K, const float* A, const float* B, float* C) {
+    of_type<<<2, N>>>(N, K, A, B, C);
+    of_type<float><<<2, N>>>(N, K, A, B, C);
+}
+"""
+    file.write_text(text, encoding="utf-8")
+    found, status = traced(file, f"--call={call}(N, K, A, B, C)", "--sizes=2x32x16")
+    assert (found["error"], found["findings"], found["verdict"]["passed"], status) == (None, [], True, 0)
+
+
+def test_a_division_by_zero_is_found_at_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    text = """__global__ void k(int N, float* C, int divisor) {
+    C[threadIdx.x] =
+        N / (divisor / 2);
+}
+void host(int N, float* C, int divisor) {
+    k<<<N / (divisor / 2), 32>>>(N, C, 2);
+}
+"""
+    file.write_text(text, encoding="utf-8")
+    found, status = traced(file, "--call=k<<<1, 32>>>(N, C, 1)", "--sizes=1x32x1")
+    assert (found["error"]["id"], status) == ("division_by_zero", 1)
+    assert f"integer division by zero at {file}:3. (A GPU does not stop there" in found["error"]["text"]
+    done = inspect(file, "--call=host(N, C, 1)", "--sizes=1x32x1")
+    assert "divides an integer by zero in code of the host" in done.stderr
 
 
 def test_shared_arrays_of_an_extern_c_kernel_are_its_own(tmp_path: Path) -> None:
@@ -586,8 +667,11 @@ def test_what_a_signature_says() -> None:
     )
     told = guess(code, None, Path("k.cu"))
     assert (told.kernel, told.arguments, told.variant) == ("k", "M, N, K, A, B, C", "fp16_fp32")
+    code += "__global__ void other() {}"
     with pytest.raises(UserError):
-        guess(code + "__global__ void other() {}", None, Path("k.cu"))
+        guess(code, None, Path("k.cu"))
+    code += "void run(const half* A, half* B, half* C, int n = 3) { k<1><<<1, 2>>>(1, 1, 1, A, B, nullptr); }"
+    assert guess(code, "run(A, B, C)", Path("k.cu")).variant == "fp16"
 
 
 def test_options(tmp_path: Path) -> None:
@@ -653,6 +737,17 @@ def translated(text: str) -> str:
             "int a() { return threadIdx.x; }",
             "void f(unsigned host_threadIdx, int n);\nvoid f(unsigned host_threadIdx, int n) { g(host_threadIdx); }\n"
             "int a() { return threadIdx.x; }",
+        ),
+        (
+            "__global__ void k(P<int, 3> a, int n = 1, float x = f(2, 3)) {}\nvoid f() { k<<<1, 2>>>(x); k<<<1, 2>>>(x, y, z); }",
+            "__global__ void k(P<int, 3> a, int n = 1, float x = f(2, 3)) {}\n"
+            'void f() { ::cpu_device::launcher("k", k, 1, 2)(x, 1, f(2, 3)); ::cpu_device::launcher("k", k, 1, 2)(x, y, z); }',
+        ),
+        (
+            "template <class T>\n__global__ void k(const T* a, int n = 1) {}\nvoid f() { k<<<1, 2>>>(x); }",
+            "template <class T>\n__global__ void k(const T* a, int n = 1) {} template <class T> "
+            "::std::integral_constant<decltype(&k<T>), &k<T>> deduced_k(const T* a, int n);\n"
+            'void f() { ::cpu_device::launcher("k", decltype(deduced_k(x, 1))::value, 1, 2)(x, 1); }',
         ),
         (
             "template <int N, class T>\n__global__ void k(const T* a, int n = 1) {}\nvoid f() { k<3><<<1, 2>>>(x,  // y\n z); }",

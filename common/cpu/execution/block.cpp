@@ -282,7 +282,7 @@ int Block::barrier(Site site, bool predicate) {
     return static_cast<int>(t.out);
 }
 
-void Block::named_barrier(unsigned id, unsigned threads, const Site& site) {
+void Block::named_barrier(unsigned id, unsigned threads, const Site& site, bool waits) {
     use_async();
     // (0 is that of __syncthreads(), which no wrapper of the house gives to some threads.)
     if ((id == 0 && !tolerant()) || id >= named_.size())
@@ -303,13 +303,19 @@ void Block::named_barrier(unsigned id, unsigned threads, const Site& site) {
     t.named = id;
     barrier.wanted = threads;
     Observer* const seen = observer();
-    bool whole = true;
+    bool whole = waits;
     for (int i = first; i < last; ++i) whole = whole && (i == self || here(i));
     if (whole && seen != nullptr) seen->warp_executes(site);
-    if (++barrier.came < threads) return wait_as(State::at_named);
-    std::vector<int> met;
+    if (!waits) barrier.passed.push_back(self);
+    if (++barrier.came < threads) {
+        if (waits) wait_as(State::at_named);
+        return;
+    }
+    // (Who has passed counts as if it had met the others: it may be told of too few races, and of none that
+    // is not there.)
+    std::vector<int> met = std::move(barrier.passed);
     for (int i = 0; i < count_; ++i) {
-        if (i != self && !here(i)) continue;
+        if (!here(i) && !(waits && i == self)) continue;
         met.push_back(i);
         state(i) = State::ready;
     }

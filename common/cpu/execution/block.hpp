@@ -217,7 +217,8 @@ class Block {
 
     // ---- what its threads call ----
     int barrier(Site site, bool predicate);
-    void named_barrier(unsigned id, unsigned threads, const Site& site);
+    /// waits: or is only counted, and goes on.
+    void named_barrier(unsigned id, unsigned threads, const Site& site, bool waits);
     unsigned active_mask(Site site);
     /// The running thread is about to access shared memory there, by an instruction of its own. Where the
     /// lanes of a warp are in step, it waits for its turn.
@@ -228,6 +229,9 @@ class Block {
     /// nothing else comes of it, it waits until another value is there, or nobody can go on. patience: how
     /// often it has to; true: it has waited, and the value may be another one now.
     bool polled(const void* address, int bytes, std::uint64_t value, unsigned patience, const Site& site);
+    /// Until all blocks of the grid have come; `caller`: the return address into the kernel.
+    void grid_barrier(const void* caller, const Site& site);
+    bool is_cooperative() const { return grid_->came_to_barrier != nullptr; }
     /// It has written by an atomic operation.
     void changed(const void* flag) {
         if (grid_->blocks_wait) registers_.writers[flag] = linear_index_;
@@ -441,6 +445,7 @@ class Block {
     /// A barrier of some threads: how many it waits for, and how many wait.
     struct Named {
         unsigned wanted = 0, came = 0;
+        std::vector<int> passed{};  // of them, threads that do not wait
     };
     std::array<Named, 16> named_{};
     int done_ = 0, at_barrier_ = 0;   // threads

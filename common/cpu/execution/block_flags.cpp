@@ -50,7 +50,8 @@ bool Block::polled(const void* address, int bytes, std::uint64_t value, unsigned
     const auto known =
         std::find_if(p.last.begin(), end, [&](const Poll& poll) { return poll.address == address; });
     if (known == end) {
-        p.last[p.count++ % p.last.size()] = {address, value, weak, bytes, is_device_memory(address)};
+        p.last[p.count++ % p.last.size()] = {address, value, weak, bytes,
+                                             is_device_memory(address) || address == grid_->came_to_barrier};
         if (p.count < kMostFlags) return false;
         wait_polling(site, true);
         return true;
@@ -115,6 +116,25 @@ void Block::look_again(bool all) {
         state(i) = State::ready;
         --polling_;
     }
+}
+
+void Block::grid_barrier(const void* caller, const Site& site) {
+    std::uint32_t* const came = grid_->came_to_barrier;
+    if (came == nullptr)
+        wrong(gemm::FaultId::trap, site,
+              "waits for all blocks of the grid, in a launch that is not cooperative: a GPU ends the kernel "
+              "there. cudaLaunchCooperativeKernel(), or a launch attribute, makes one that is");
+    Observer* const o = observer();
+    barrier(site, false);
+    if (running_->thread == 0) {
+        if (o != nullptr) o->flag(Observer::AtFlag::arrives, caller, came);
+        changed(came);
+        const auto blocks = static_cast<std::uint32_t>(grid_->grid.x * grid_->grid.y * grid_->grid.z);
+        const std::uint32_t wanted = (*came / blocks + 1) * blocks;
+        for (++*came; *came < wanted;) polled(came, sizeof *came, *came, 1, site);
+        if (o != nullptr) o->flag(Observer::AtFlag::leaves, caller, came);
+    }
+    barrier(site, false);
 }
 
 void Block::add_to(gemm::FlagHang& hang, const FlagNames& names) const {

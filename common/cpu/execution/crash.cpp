@@ -1,5 +1,6 @@
 #include "common/cpu/execution/crash.hpp"
 
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -20,9 +21,21 @@ constexpr char kSpins[] =
 constexpr std::uintptr_t kNullPage = 4096;  // addresses that only a null pointer leads to
 constexpr std::uintptr_t kBeyondMemory = std::uintptr_t{1} << 52;  // no program has an address from here on
 
-void on_signal(int signal, siginfo_t* info, void*) {
+/// The instruction that a signal interrupted; null where this does not know how to tell.
+const void* interrupted([[maybe_unused]] const void* context) {
+#if defined(__x86_64__)
+    const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
+    return reinterpret_cast<const void*>(registers.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+    return reinterpret_cast<const void*>(static_cast<const ucontext_t*>(context)->uc_mcontext.pc);
+#else
+    return nullptr;
+#endif
+}
+
+void on_signal(int signal, siginfo_t* info, void* context) {
     Worker* worker = this_worker();
-    if (worker != nullptr && worker->in_kernel()) worker->crashed(signal, *info);
+    if (worker != nullptr && worker->in_kernel()) worker->crashed(signal, *info, interrupted(context));
     if (worker != nullptr && signal != kStopSignal) {
         constexpr char kText[] =
             "A kernel has overwritten memory of the program that runs it, which cannot go on.\n";
@@ -40,8 +53,9 @@ void on_signal(int signal, siginfo_t* info, void*) {
 
 }  // namespace
 
-void Escape::leave(Block& block, int number, const siginfo_t& info) {
+void Escape::leave(Block& block, int number, const siginfo_t& info, const void* at) {
     signal = number;
+    instruction = at;
     address = info.si_addr;
     // x86-64 does not tell an address that no memory can have; aarch64 does, but for its highest byte.
     address_known = info.si_code != SI_KERNEL && reinterpret_cast<std::uintptr_t>(address) < kBeyondMemory;
@@ -61,8 +75,14 @@ BlockFailure Escape::why(const Block& block) const {
     if (block.stacks().is_guard(address)) {
         return {FaultId::stack_overflow, stack_overflow_text()};
     }
-    if (signal == SIGFPE || signal == SIGTRAP)  // SIGTRAP: see cmake/lesson.cmake
-        return {FaultId::division_by_zero, "integer division by zero."};
+    if (signal == SIGFPE || signal == SIGTRAP) {  // SIGTRAP: see cmake/lesson.cmake
+        std::string at;
+        if (Observer* o = observer(); o != nullptr && instruction != nullptr)
+            at = " at " + o->line_of(instruction);
+        return {FaultId::division_by_zero,
+                "integer division by zero" + at +
+                    ". (A GPU does not stop there: it goes on with a value that nobody specifies.)"};
+    }
     if (signal == SIGILL) return {FaultId::other, "illegal instruction."};
     if (!address_known)
         return {FaultId::wild_pointer, "access to an address that no memory can have (a wild pointer)."};

@@ -17,10 +17,11 @@ struct Escape {
     int signal = 0;
     const void* address = nullptr;
     bool address_known = true;
-    const char* stopped = nullptr;  // why, where SIGUSR2 was not for hanging
+    const void* instruction = nullptr;  // null: not known
+    const char* stopped = nullptr;      // why, where SIGUSR2 was not for hanging
 
     /// On the signal stack: leaves the kernel for good.
-    [[noreturn]] void leave(Block& block, int signal, const siginfo_t& info);
+    [[noreturn]] void leave(Block& block, int signal, const siginfo_t& info, const void* at);
     /// What went wrong, and as a sentence about the thread that was left.
     BlockFailure why(const Block& block) const;
 };

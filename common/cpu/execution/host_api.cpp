@@ -272,8 +272,10 @@ cudaError_t launch(const char* name, const void* function, dim3 grid, dim3 block
     }
     ++steps_taken().launches;
     const Reach reach;
+    std::uint32_t came_to_barrier = 0;
     run_grid({name, function, grid, block, dynamic_shared_bytes, &shared, call, context, context_bytes,
-              attributes.cluster, blocks_wait || attributes.cooperative, resident},
+              attributes.cluster, blocks_wait || attributes.cooperative, resident,
+              attributes.cooperative ? &came_to_barrier : nullptr},
              state().options);
     return cudaSuccess;
 }

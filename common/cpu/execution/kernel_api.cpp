@@ -80,8 +80,17 @@ std::size_t dynamic_alignment() {
 int barrier(Site site, bool predicate) {
     return block().barrier(site, predicate);
 }
+void grid_barrier(Site site) {
+    block().grid_barrier(__builtin_return_address(0), site);
+}
+bool is_cooperative() {
+    return block().is_cooperative();
+}
 void named_barrier(unsigned id, unsigned threads, Site site) {
-    block().named_barrier(id, threads, site);
+    block().named_barrier(id, threads, site, true);
+}
+void named_barrier_arrive(unsigned id, unsigned threads, Site site) {
+    block().named_barrier(id, threads, site, false);
 }
 unsigned active_mask(Site site) {
     return block().active_mask(site);

@@ -28,6 +28,8 @@ struct Grid {
     dim3 cluster{};             // blocks that are resident together
     bool blocks_wait = false;   // its blocks may wait for each other
     int resident = 0;           // blocks, by what an SM has room for, of each SM
+    /// In a cooperative launch: how many blocks have come to the barrier of the grid since it began.
+    std::uint32_t* came_to_barrier = nullptr;
 
     int threads() const { return static_cast<int>(block.x * block.y * block.z); }  // of a block
     int cluster_blocks() const { return static_cast<int>(cluster.x * cluster.y * cluster.z); }
@@ -88,8 +90,9 @@ class Observer {
     /// The running thread reads and writes what lies at the address, atomically.
     virtual void atomic(const void* caller, const void* address, int bytes) = 0;
     /// The running thread comes to a flag of 4 bytes (common/ptx/flags.hpp): reads it to acquire, which it
-    /// may do for long; has read it; stores to it, or adds, and releases; or adds and acquires as well.
-    enum class AtFlag { acquires, acquired, stores, adds, adds_acquiring };
+    /// may do for long; has read it; stores to it, or adds, and releases; or adds and acquires as well. To
+    /// the barrier of the grid, which is no access to memory: arrives, and leaves.
+    enum class AtFlag { acquires, acquired, stores, adds, adds_acquiring, arrives, leaves };
     virtual void flag(AtFlag what, const void* caller, const void* address) = 0;
     /// The running thread starts a copy; `caller` is the return address into the kernel.
     virtual void copy_begins(const void* caller, void* shared, const void* global, int bytes, int valid) = 0;
@@ -135,6 +138,8 @@ class Observer {
     virtual void proxy_fenced() = 0;
     /// The running thread orders what it does to memory for other blocks.
     virtual void fenced() = 0;
+    /// Where an instruction of the kernel's stands in its source, "file:line"; for words about it.
+    virtual std::string line_of(const void* instruction) = 0;
     /// The kernel has made a mistake that ends it: what is computed from here on, to say so, is not its own.
     virtual void fails() = 0;
     /// It was tolerated, and is in words: from here on all is the kernel's own again.

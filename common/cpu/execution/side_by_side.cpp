@@ -16,6 +16,7 @@ constexpr int kMostRounds = 1000, kMostRoundsOfLittle = 10'000;
 
 /// What a flag is called: by the variable, or the allocation that it is in.
 std::string flag_name(const Grid& grid, const void* address) {
+    if (address == grid.came_to_barrier) return "the barrier of the grid";
     const auto* const at = static_cast<const std::byte*>(address);
     const auto of = [&](const std::byte* start) {
         return std::to_string(static_cast<std::size_t>(at - start) / 4);

@@ -113,8 +113,8 @@ class Worker {
     /// Leaves the kernel for good. `why` (null: it hangs) stays valid.
     void stop(const char* why);
     /// The same on the signal stack.
-    [[noreturn]] void crashed(int signal, const siginfo_t& info) {
-        escape_.leave(*registers.block, signal, info);
+    [[noreturn]] void crashed(int signal, const siginfo_t& info, const void* instruction) {
+        escape_.leave(*registers.block, signal, info, instruction);
     }
 
   private:

@@ -9,6 +9,10 @@ namespace cpu_device {
 /// The lowest bit of the phase that is open.
 unsigned mbarrier_parity(void* barrier, Site site);
 
+/// The barrier of all blocks of a cooperative launch, which any other launch ends at.
+void grid_barrier(Site site);
+bool is_cooperative();
+
 /// cp.async of any size, in pieces as large as size and addresses allow; what no piece can be is stored.
 __forceinline__ void copy_async(void* to, const void* from, std::size_t bytes) {
     auto* t = static_cast<char*>(to);

@@ -212,7 +212,27 @@ struct Step {
         if constexpr (name == "ntid.y") return block_dim().y;
         if constexpr (name == "nctaid.x") return grid_dim().x;
         if constexpr (name == "nctaid.y") return grid_dim().y;
-        if constexpr (name == "lanemask_lt") return (1u << lane()) - 1;
+        if constexpr (name == "ntid.z") return block_dim().z;
+        if constexpr (name == "nctaid.z") return grid_dim().z;
+        if constexpr (name == "cluster_ctaid.z") return place.block.z;
+        if constexpr (name == "clusterid.z") return place.id.z;
+        if constexpr (name == "nclusterid.y") return place.count.y;
+        if constexpr (name == "nclusterid.z") return place.count.z;
+        if constexpr (name == "cluster_nctaid.x") return place.dim.x;
+        if constexpr (name == "cluster_nctaid.y") return place.dim.y;
+        if constexpr (name == "cluster_nctaid.z") return place.dim.z;
+        if constexpr (name == "warpid") {
+            const auto warp =
+                (thread_idx().z * block_dim().y + thread_idx().y) * block_dim().x + thread_idx().x;
+            return warp / 32;
+        }
+        if constexpr (name == "nwarpid") return (block_dim().x * block_dim().y * block_dim().z + 31) / 32;
+        const std::uint32_t own = 1u << lane();
+        if constexpr (name == "lanemask_lt") return own - 1;
+        if constexpr (name == "lanemask_le") return own - 1 + own;
+        if constexpr (name == "lanemask_eq") return own;
+        if constexpr (name == "lanemask_ge") return ~(own - 1);
+        if constexpr (name == "lanemask_gt") return ~(own - 1 + own);
         if constexpr (name == "clock" || name == "clock64" || name == "globaltimer")
             return 0;  // there is no time
         unknown();
@@ -236,6 +256,13 @@ struct Step {
         } else if constexpr (kName == "cp.async.wait_all") {
             async_commit();
             async_wait(0);
+        } else if constexpr (is("cp.async.mbarrier.arrive")) {
+            // Copies are over here; on a GPU they may be later, when the phase ends. What .noinc leaves out
+            // is one arrival more that is expected.
+            async_commit();
+            async_wait(0);
+            if constexpr (of("noinc")) mbarrier_arrive(shared<0>(), 1, site("cp.async.mbarrier.arrive"));
+        } else if constexpr (is("cp.async.bulk.prefetch")) {
         } else if constexpr (kName == "cp.async.bulk.commit_group") {
             bulk_commit();
         } else if constexpr (is("cp.async.bulk.wait_group")) {
@@ -330,6 +357,8 @@ struct Step {
                 const dim3& dim = block_dim();
                 named_barrier(word<0>(), dim.x * dim.y * dim.z, site("bar.sync"));
             }
+        } else if constexpr (kName == "bar.arrive" || is("barrier.arrive") || is("barrier.cta.arrive")) {
+            named_barrier_arrive(word<0>(), word<1>(), site("bar.arrive"));
         } else if constexpr (kName == "bar.warp.sync") {
             collective(word<0>(), nullptr, 0, 0, 32, site("bar.warp.sync"));
         } else if constexpr (is("fence.proxy.async")) {
@@ -371,9 +400,71 @@ struct Step {
                                           : of("m16n8k8") && (of("f16") || of("bf16")))) ||
                              kName == "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16") {
             multiply_shorter();
+        } else if constexpr (is("mma.sync.aligned.m8n8k4.") && kName.find(".f16.f16.f") != kName.npos) {
+            multiply_quads();
+        } else if constexpr (kName == "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64") {
+            multiply_doubles();
         } else {
             unknown();
         }
+    }
+    /// FP16's m8n8k4, of Volta: four products of four lanes each and the four 16 lanes on, which are the
+    /// blocks on the diagonal of one of 32×32×16 ("Matrix Fragments for mma.m8n8k4 with .f16 floating point
+    /// type").
+    __forceinline__ void multiply_quads() const {
+        constexpr bool short_sums = kName.ends_with(".f16"), short_before = kThis.group[3].count == 4;
+        constexpr bool columns_a = is("mma.sync.aligned.m8n8k4.col"), columns_b = !rows_b();
+        static_assert(kThis.group[1].count == 2 && kThis.group[2].count == 2);
+        Share share{32, 32, 16};
+        std::uint32_t a[2], b[2], c[8], d[8];
+        words<1>(a), words<2>(b), words<3>(c);
+        const int lane = ::cpu_device::lane(), quad = lane / 4 % 4, upper = lane / 16 * 4,
+                  own = lane % 4 + upper;
+        const auto value = [](const std::uint32_t* bits, int i) {
+            return value_of_half(static_cast<std::uint16_t>(bits[i / 2] >> 16 * (i % 2)));
+        };
+        for (int i = 0; i < 4; ++i) {
+            const int across_a = columns_a ? i + upper : own, deep_a = columns_a ? lane % 4 : i;
+            const int across_b = columns_b ? own : i + upper, deep_b = columns_b ? i : lane % 4;
+            share.a.add(static_cast<double>(value(a, i)), {8 * quad + across_a, 4 * quad + deep_a});
+            share.b.add(static_cast<double>(value(b, i)), {4 * quad + deep_b, 8 * quad + across_b});
+        }
+        const auto place = [&](int i, bool in_short) {
+            const gemm::ptx::Position at =
+                in_short ? gemm::ptx::Position{own, i}
+                         : gemm::ptx::Position{(lane & 1) + (i & 2) + upper, (i & 4) + (lane & 2) + (i & 1)};
+            return gemm::ptx::Position{8 * quad + at.row, 8 * quad + at.col};
+        };
+        static_assert(short_sums == short_before, "the CPU device has m8n8k4 with C and D of one type");
+        for (int i = 0; i < 8; ++i)
+            share.c.add(static_cast<double>(short_before ? value(c, i) : __builtin_bit_cast(float, c[i])),
+                        place(i, short_before));
+        multiply_shares(share, site("mma.sync"));
+        for (int i = 0; i < 8; ++i) {
+            const auto sum = static_cast<float>(share.c.value[i]);
+            if constexpr (!short_sums) d[i] = __builtin_bit_cast(std::uint32_t, sum);
+            if constexpr (short_sums) {
+                const auto bits = static_cast<std::uint32_t>(bits_of(__half(share.c.value[i])));
+                d[i / 2] = i % 2 == 0 ? bits : d[i / 2] | bits << 16;
+            }
+        }
+        to_words<0>(d);
+    }
+    static constexpr bool rows_b() {
+        return kName.find(".row.row.") != kName.npos || kName.find(".col.row.") != kName.npos;
+    }
+    /// FP64's m8n8k4 ("Matrix Fragments for mma.m8n8k4 with .f64 floating point type").
+    __forceinline__ void multiply_doubles() const {
+        const auto value = [](std::uint64_t bits) { return __builtin_bit_cast(double, bits); };
+        const int lane = ::cpu_device::lane();
+        Share share{8, 8, 4};
+        share.a.add(value(at<1>()), {lane / 4, lane % 4});
+        share.b.add(value(at<2>()), {lane % 4, lane / 4});
+        share.c.add(value(at<3>()), {lane / 4, lane % 4 * 2});
+        share.c.add(value(at<3, 1>()), {lane / 4, lane % 4 * 2 + 1});
+        multiply_shares(share, site("mma.sync"));
+        to<0>(bits_of(share.c.value[0]));
+        to<0, 1>(bits_of(share.c.value[1]));
     }
     /// m16n8k8, and TF32's m16n8k4 ("Matrix Fragments for mma.m16n8k8", "… mma.m16n8k4").
     __forceinline__ void multiply_shorter() const {
@@ -488,7 +579,8 @@ struct Step {
         // Without a state space the address is generic.
         constexpr bool generic = !of("shared") && !of("shared::cta") && !of("shared::cluster") &&
                                  !of("local") && !of("param") && !of("const");
-        if constexpr (!generic && !is("ld.shared") && !is("st.shared")) {
+        constexpr bool in_shared = of("shared") || of("shared::cta") || of("shared::cluster");
+        if constexpr (!generic && !in_shared) {
             unknown();
         } else {
             using Unsigned = std::conditional_t<
@@ -498,7 +590,7 @@ struct Step {
             struct alignas(bytes * count) Vector {  // one access, as the instruction is
                 Unsigned of[count];
             };
-            void* p = is("ld.shared") || is("st.shared") ? shared<address>() : global<address>();
+            void* p = in_shared ? shared<address>() : global<address>();
             if constexpr (of("shared::cluster")) {
                 const auto rank = static_cast<unsigned>(at<address>() >> kRankShift);
                 if (rank > 0)
@@ -513,6 +605,101 @@ struct Step {
                 }
             }
             (std::make_integer_sequence<int, count>{});
+        }
+    }
+
+    /// atom and red, of one element.
+    __forceinline__ void atomics() const {
+        constexpr bool gives = is("atom.");
+        constexpr int address = gives ? 1 : 0, value = address + 1;
+        constexpr bool shared_one = of("shared") || of("shared::cta");
+        const auto go = [&]<class E>(E) CPU_DEVICE_INLINED {
+            auto* const p = static_cast<E*>(shared_one ? shared<address>() : global<address>());
+            using Bits = std::conditional_t<sizeof(E) == 8, std::uint64_t,
+                                            std::conditional_t<sizeof(E) == 4, std::uint32_t, std::uint16_t>>;
+            const E given = __builtin_bit_cast(E, static_cast<Bits>(at<value>()));
+            E before;
+            if constexpr (of("add")) {
+                before = atomicAdd(p, given);
+            } else if constexpr (of("exch") && sizeof(E) >= 4) {
+                before = atomicExch(p, given);
+            } else if constexpr (of("min") && std::is_integral_v<E>) {
+                before = atomicMin(p, given);
+            } else if constexpr (of("max") && std::is_integral_v<E>) {
+                before = atomicMax(p, given);
+            } else if constexpr (of("cas") && std::is_integral_v<E>) {
+                before = atomicCAS(p, given, static_cast<E>(at<value + 1>()));
+            } else {
+                unknown();
+            }
+            if constexpr (gives) to<0>(bits_of(before));
+        };
+        if constexpr (of("cluster") || of("shared::cluster") || of("v2") || of("v4")) {
+            unknown();
+        } else if constexpr (kName.ends_with(".f32")) {
+            go(float());
+        } else if constexpr (kName.ends_with(".f64")) {
+            go(double());
+        } else if constexpr (kName.ends_with(".f16x2")) {
+            go(__half2());
+        } else if constexpr (kName.ends_with(".f16")) {
+            go(__half());
+        } else if constexpr (kName.ends_with(".u64") || kName.ends_with(".b64")) {
+            go(0ull);
+        } else if constexpr (kName.ends_with(".s32")) {
+            go(0);
+        } else if constexpr (kName.ends_with(".u32") || kName.ends_with(".b32")) {
+            go(0u);
+        } else {
+            unknown();
+        }
+    }
+
+    /// shfl, vote, redux and activemask: lanes of a warp that tell each other something.
+    __forceinline__ void lanes() const {
+        if constexpr (is("activemask.")) {
+            to<0>(active_mask(site("activemask")));
+        } else if constexpr (is("shfl.sync.") && kThis.groups == 5) {
+            // The fourth is the last lane of a segment, and which bits of the lane choose the segment.
+            const std::uint32_t clamp = word<3>(), segment = clamp >> 8 & 31;
+            const int width = static_cast<int>(32 - segment);
+            constexpr Collective kCompute = of("bfly")   ? shuffle_xor
+                                            : of("up")   ? shuffle_up
+                                            : of("down") ? shuffle_down
+                                                         : shuffle_index;
+            to<0>(static_cast<std::uint32_t>(collective(
+                word<4>(), kCompute, word<1>(), static_cast<int>(word<2>()), width, site("shfl.sync"))));
+        } else if constexpr (is("vote.sync.ballot")) {
+            to<0>(static_cast<std::uint32_t>(
+                collective(word<2>(), ballot, at<1>() != 0, 0, 32, site("vote.sync"))));
+        } else if constexpr (is("vote.sync.any")) {
+            to<0>(collective(word<2>(), ballot, at<1>() != 0, 0, 32, site("vote.sync")) != 0);
+        } else if constexpr (is("vote.sync.all")) {
+            to<0>(collective(word<2>(), ballot, at<1>() == 0, 0, 32, site("vote.sync")) == 0);
+        } else if constexpr (is("redux.sync.") && !of("f32")) {
+            constexpr bool kSigned = of("s32");
+            const std::uint32_t mask = word<2>();
+            std::uint32_t result = 0;
+            bool first = true;
+            for (int from = 0; from < 32; ++from) {
+                if ((mask >> from & 1) == 0) continue;
+                const auto other = static_cast<std::uint32_t>(
+                    collective(mask, shuffle_index, word<1>(), from, 32, site("redux.sync")));
+                const bool less = kSigned
+                                      ? static_cast<std::int32_t>(other) < static_cast<std::int32_t>(result)
+                                      : other < result;
+                result = first               ? other
+                         : of("add")         ? result + other
+                         : of("and")         ? result & other
+                         : of("or")          ? result | other
+                         : of("xor")         ? result ^ other
+                         : of("min") == less ? other
+                                             : result;
+                first = false;
+            }
+            to<0>(result);
+        } else {
+            unknown();
         }
     }
 
@@ -562,7 +749,14 @@ struct Step {
             warpgroup();
         } else if constexpr (is("ld.") || is("st.")) {
             memory();
-        } else if constexpr (!is("bra") && !is("prefetch") && !is("griddepcontrol.") && !is("nanosleep.")) {
+        } else if constexpr (is("atom.") || is("red.")) {
+            atomics();
+        } else if constexpr (is("shfl.") || is("vote.") || is("redux.") || is("activemask.")) {
+            lanes();
+        } else if constexpr (kName == "trap") {
+            trap(site("trap"));
+        } else if constexpr (!is("bra") && !is("prefetch") && !is("griddepcontrol.") && !is("nanosleep.") &&
+                             !is("discard.") && !is("applypriority.")) {
             scalars();
         }
     }

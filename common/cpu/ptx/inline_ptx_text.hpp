@@ -30,7 +30,7 @@ struct Group {
     int first = 0, count = 0;
     long offset = 0;  // [address + offset]
 };
-constexpr int kMostInstructions = 24, kMostScalars = 400, kMostGroups = 16, kMostNames = 24;
+constexpr int kMostInstructions = 48, kMostScalars = 400, kMostGroups = 16, kMostNames = 24;
 
 struct Instruction {
     int from = 0, to = 0;  // its name in the text: "ldmatrix.sync.aligned.m8n8.x4.shared.b16"

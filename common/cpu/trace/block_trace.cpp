@@ -145,11 +145,12 @@ void BlockTrace::atomic(const void* caller, Address address, int bytes) {
 
 void BlockTrace::flag(Observer::AtFlag what, const void* caller, Address address) {
     using AtFlag = Observer::AtFlag;
-    if (what != AtFlag::acquired)
+    const bool leaves = what == AtFlag::acquired || what == AtFlag::leaves;
+    if (!leaves && what != AtFlag::arrives)
         access(caller, address, 4, what == AtFlag::acquires ? kAtomic : kStore | kAtomic);
     if (!session->order.on || what == AtFlag::acquires) return;
-    if (what == AtFlag::acquired || what == AtFlag::adds_acquiring) order_.acquire(address, number());
-    if (what != AtFlag::acquired) order_.release(address, what != AtFlag::stores, number());
+    if (leaves || what == AtFlag::adds_acquiring) order_.acquire(address, number());
+    if (!leaves) order_.release(address, what != AtFlag::stores, number());
 }
 
 void BlockTrace::warp_accesses(const void* caller, Address address, int bytes, bool writes) {

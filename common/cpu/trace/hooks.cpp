@@ -219,6 +219,11 @@ class Tracer final : public Observer {
     void host_writes(const void* start, std::size_t bytes) override {
         session->host_writes(address_of(start), bytes);
     }
+    std::string line_of(const void* instruction) override {
+        const Quiet quiet;
+        return place_of(site_of(static_cast<const char*>(instruction) + 1))
+            .text();  // as if it had returned there
+    }
     void fails() override {
         if (BlockTrace* const was = stop_recording()) {
             was->fails();

@@ -31,10 +31,9 @@ std::vector<Line> lines_of(const Session& s) {
     std::map<std::tuple<std::string, int, std::string, bool, bool, int, bool>,
              std::pair<Line, const Example*>>
         lines;
-    for (const auto& [key, c] : s.counts) {
+    for (const auto& [array, key, c] : s.named) {
         const bool shared = key.flags & kShared, store = key.flags & kStore,
                    matrix_rows = key.flags & kMatrixRow;
-        const std::string& array = (shared ? s.shared : s.globals)[key.array].name;
         const Place& p = place_of(key.site);
         auto& [line, example] = lines[{p.file, p.line, array, shared, store, key.width, matrix_rows}];
         line.file = p.file;
@@ -135,6 +134,7 @@ Report end() {
     r.set_by_host = s.set_by_host;
     if (s.traced_blocks > 0)
         r.barriers_per_thread = static_cast<double>(s.barriers) / static_cast<double>(s.traced_blocks);
+    s.name_counts();
     r.lines = lines_of(s);
     r.multiplications = multiplications_of(s);
     r.owners_block = s.owners.empty() ? 0 : s.owners_block;

@@ -18,8 +18,16 @@ Address bytes_of(const Matrix& m) {
 }
 }  // namespace
 
+void Session::name_counts() {
+    for (const auto& [key, of_it] : counts)
+        named.push_back({(key.flags & kShared ? shared : globals)[key.array].name, key, of_it});
+    counts.clear();
+    shared.clear();
+}
+
 void Session::launch_begins(const Grid& grid, std::uint64_t count) {
     ++launches;
+    name_counts();
     fenced = false;
     order.begin(grid.blocks_wait);
     if (owners.empty()) owners_block = ~std::uint64_t{0};  // a launch before has stored to no matrix

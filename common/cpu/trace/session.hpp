@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -45,12 +46,21 @@ struct Session {
     MultipliedMap multiplied;
     FindingMap findings;
     std::vector<Array> shared;
+    /// What launches before this one counted: their arrays had other numbers.
+    struct Named {
+        std::string array;
+        SiteKey key;
+        Counts counts;
+    };
+    std::deque<Named> named;
     std::uint64_t traced_blocks = 0, barriers = 0;
     std::uint64_t owners_block = ~std::uint64_t{0};
     std::vector<Owned> owners;
     KeptHistories kept_histories;
 
     void launch_begins(const Grid& grid, std::uint64_t blocks);
+    /// Moves what was counted to where it has names, before they are others'.
+    void name_counts();
     void host_writes(Address start, Address bytes);
 };
 
