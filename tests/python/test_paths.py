@@ -26,8 +26,8 @@ NO_BRANCH = (
 # tile, and of 128×128, in FP16. 13d's mistakes.toml has a kernel with each for every problem, which is right. 13e comes to each
 # of its heights in BF16 and to two of them in FP16, too, whose text is the same: eight heights in both types are more than a
 # check has time for; 14c is 13e's composition. Of few k-tiles no small problem has 256 rows, and only there is C not read: their
-# mistakes.toml have a kernel with 256 rows for every problem, which is right. So has 15d's with slices of 64×128, which no small
-# problem has. 15a's and 15d's divide() and 15b's prepare_shape() come to an end of their own where the device has no room for a
+# mistakes.toml have a kernel with 256 rows for every problem, which is right. So has 15d's with slices of 16×256 and of 128×128,
+# which no small problem has; and only with 32×64 does it come to each way of adding slices up, whose text is the same. 15a's and 15d's divide() and 15b's prepare_shape() come to an end of their own where the device has no room for a
 # workspace: tests/parts/split_k_launches_test.cpp takes the room away. On no GPU is an SM too small for all of 15d's blocks. 15c
 # comes to three of its sizes in BF16, whose text FP16 and the other sizes share: its mistakes.toml has a kernel with each of
 # these for every problem, which is right. Of a size it comes to one number of slices: what adds them has one text for all. Else
@@ -38,7 +38,9 @@ ELSEWHERE = {
     "15a_split_k": re.compile(r"divide<"),
     "15b_stream_k": re.compile(r"prepare_shape<"),
     "15c_wgmma": re.compile(r"__half|wgmma::Shape<|::add<|ShortShape<(32|64, 128|144|160|128)"),
-    "15d_choose": re.compile(r"divide\(|require_one\(|ThinShape<64, 128,"),
+    "15d_choose": re.compile(
+        r"divide\(|require_one\(|ThinShape<(16, 256|128, 128),|Spread<(?!.*ThinShape<32, 64,).*>::(store|add|add_fours|come_last)\b"
+    ),
     "13d_ping_pong": re.compile(_FEWER.format("64, 256|128, 128", "with_policy")),
     "13e_overlapped": re.compile(_FEWER.format("256|224|192|144|128|112", "with_one_of") + "|" + _TALLEST),
     "14c_wgmma": re.compile(
