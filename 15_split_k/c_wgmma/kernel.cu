@@ -385,8 +385,8 @@ const gemm::Offer variants[] = {
 // Several slices of several C tiles. Larger sizes take larger problems: mistakes.toml forces them.
 const gemm::Reach reaching[] = {
     {.path = "slices of 16 rows", .M = 10, .N = 71, .K = 952, .every_type = true, .multiprocessors = 100},
-    {.path = "16 rows in one slice", .M = 5, .N = 136, .K = 264, .every_type = true, .multiprocessors = 1},
-    {.path = "slices of 64 columns", .M = 17, .N = 72, .K = 984, .multiprocessors = 17},
+    {.path = "16 rows in one slice", .M = 3, .N = 136, .K = 200, .every_type = true, .multiprocessors = 1},
+    {.path = "slices of 64 columns", .M = 20, .N = 72, .K = 736, .multiprocessors = 112},
     {.path = "slices of 80 rows", .M = 212, .N = 72, .K = 1544, .multiprocessors = 17}};
 
 extern const gemm::Lesson lesson{.name = "15c_wgmma",
