@@ -5,7 +5,7 @@ from runner.measure.tuning import Compared, Tuning
 _BEST = "double best = time_of_persistent(p);"
 _FIRST = "for (int slices = 1; slices <="
 _SIZES = "for (int policy = 0; policy < Policies::COUNT; ++policy) {"
-_UP_TO_80 = 5  # so many sizes of C tiles have up to 80 rows: the first ones
+_UP_TO_80 = 6  # so many sizes of C tiles have up to 80 rows: the first ones
 
 # The estimate chooses the size alone: slices are as many as there may be, and 14c's kernel is for what no size has room for.
 _FORCED = {

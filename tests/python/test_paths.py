@@ -37,7 +37,7 @@ _TALLEST = r"Policy<256, 4>, false|launch_policy<.*Policy<256, 4> >"
 ELSEWHERE = {
     "15a_split_k": re.compile(r"divide<"),
     "15b_stream_k": re.compile(r"prepare_shape<"),
-    "15c_wgmma": re.compile(r"__half|wgmma::Shape<|::add<|ShortShape<(32|64, 128|144|160|128)"),
+    "15c_wgmma": re.compile(r"__half|wgmma::Shape<|::add<|ShortShape<(64|96|128|144|160)"),
     "15d_choose": re.compile(
         r"divide\(|require_one\(|ThinShape<(16, 256|128, 128),|Spread<(?!.*ThinShape<32, 64,).*>::(store|add|add_fours|come_last)\b"
     ),
