@@ -355,7 +355,7 @@ Candidate candidate_of(const gemm::Problem& p, int shape) {
 
 struct Choice {
     int shape = 0, slices = 1;
-    bool all_resident = true;  // all blocks of the launch at once
+    bool all_resident = false;  // several slices, and all blocks of the launch at once
 };
 
 /// Throws gemm::Error where no shape was estimated, which no GPU from 8.0 on comes to.
@@ -378,7 +378,7 @@ Choice choose(const gemm::Problem& p) {
             const double time = time_of(p, c, slices, sms);
             if (best > 0.0 && time >= 0.99 * best) continue;
             best = time;
-            choice = {shape, slices, are_resident(c, slices, sms)};
+            choice = {shape, slices, slices > 1 && are_resident(c, slices, sms)};
         }
     }
     require_one(best);
@@ -405,10 +405,10 @@ void launch_parts(const gemm::Problem& p, const Division& plan, cudaStream_t str
     const auto scheduler = scheduler_for<P>(p, plan.slices);
     const Partials partials{static_cast<float*>(plan.sums.data()),
                             static_cast<unsigned*>(plan.arrived.data()), ++plan.launches, plan.all_resident};
-    // Blocks of several slices may wait for each other. A cooperative launch begins when all find room.
+    // Blocks wait for each other. A cooperative launch begins when all of them find room.
     cudaLaunchAttribute together{};
     together.id = cudaLaunchAttributeCooperative;
-    together.val.cooperative = plan.slices > 1 && plan.all_resident ? 1 : 0;
+    together.val.cooperative = plan.all_resident;
     const cudaLaunchConfig_t config{
         dim3(scheduler.blocks()), dim3(P::S::THREADS), P::Mainloop::SHARED, stream, &together, 1};
     cudaLaunchKernelEx(&config, kernel_of<P>(), gemm::arguments_of<float>(p), scheduler, partials,
