@@ -4,8 +4,8 @@ from runner.learn.exercise import Exercise, Gap, Hunt
 from runner.learn.quiz import Question, Quiz, ceil_div, grouped
 
 # As in kernel.cu; test_choose.py compares them.
-_WAIT = 1.6  # warps
-_LAUNCH, _MEET, _MEET_EACH = 2000, 1500, 46  # ns
+_WAIT = 2.4  # warps
+_LAUNCH, _MEET, _MEET_EACH = 3200, 910, 100  # ns
 
 EXERCISE = Exercise(
     task="the blocks of a C tile share the work of adding up its slices. Write how they meet, and which part each adds up.",
@@ -18,8 +18,8 @@ EXERCISE = Exercise(
         ),
         "part": Gap(
             "groups of four sums are counted row by row through the rows of the C tile that exist; there are `fours` of them. "
-            "This block adds up those from `begin` to before `end`. Each of them belongs to one of the work.slices blocks, also "
-            "where they do not divide evenly.",
+            "All blocks are resident, so all add. This one adds up those from `begin` to before `end`. Each of them belongs to "
+            "one of the work.slices blocks, also where they do not divide evenly.",
             "const int begin = fours / work.slices * work.slice, end = begin + fours / work.slices;",
         ),
     },
@@ -35,10 +35,14 @@ EXERCISE = Exercise(
     starter_fails="unordered_blocks",
 )
 
+# In meet(), which waits; come_last() has a counter, too.
+_MEETING = "reports it\n        if (threadIdx.x == 0) {\n            unsigned* const arrived = &partials.arrived["
+
 HUNT = Hunt(
-    task="this kernel is right wherever C is one C tile wide, or K is in one piece. Find out for whom a block waits.",
+    task="this kernel is right wherever C is one C tile wide, K is in one piece, or no block waits. Find out for whom a block "
+    "waits.",
     bug={
-        "&partials.arrived[work.number]": "&partials.arrived[work.tile.m]",
+        _MEETING + "work.number];": _MEETING + "work.tile.m];",
     },
     hints=(
         "A block may read sums only when all slices of its C tile have been stored. How does it know that they have?",
@@ -76,11 +80,11 @@ def slices_that_are_resident(q: Quiz) -> Question:
     answer = sms * room // tiles
     return Question(
         f"C is {bm}×{n}, in C tiles of {bm}×{bn}. The GPU has {sms} SMs, and each has room for {room} of these blocks. How many "
-        "slices may a C tile have at most?",
+        "slices may a C tile have at most, if its blocks are to wait for each other?",
         answer,
         "",
-        f"All blocks must be resident. There are {tiles} C tiles and {sms}·{room} = {sms * room} places, and {sms * room} / "
-        f"{tiles}, rounded down, is {answer}.",
+        f"All blocks must be resident, or one may wait for another that never gets a place. There are {tiles} C tiles and "
+        f"{sms}·{room} = {sms * room} places, and {sms * room} / {tiles}, rounded down, is {answer}.",
     )
 
 
@@ -106,8 +110,8 @@ def a_part_in_fours(q: Quiz) -> Question:
     fours = bm * bn // 4
     begin, end = fours * slice_ // slices, fours * (slice_ + 1) // slices
     return Question(
-        f"A C tile of {bm}×{bn} has {slices} slices, and all of its rows exist. How many groups of four floats does the block of "
-        f"slice {slice_} add up? Slices are counted from 0.",
+        f"A C tile of {bm}×{bn} has {slices} slices, whose blocks all add, and all of its rows exist. How many groups of four "
+        f"floats does the block of slice {slice_} add up? Slices are counted from 0.",
         end - begin,
         "",
         f"There are {fours} groups. It begins at {fours}·{slice_} / {slices} = {begin} and ends before {fours}·{slice_ + 1} / "
@@ -124,8 +128,8 @@ def time_by_the_estimate(q: Quiz) -> Question:
     answer = round(launch + max(products, reading) + adding)
     return Question(
         f"The busiest SM has {together} blocks of {warps} warps. Each computes {steps} steps of K, with t = {step} ns. The bytes "
-        f"take {reading} µs. A C tile has {slices} slices. C is so small that moving sums, and the beginning and the end of a "
-        "wave, take no time. What is this lesson's estimate, to the nearest microsecond?",
+        f"take {reading} µs. A C tile has {slices} slices, and all blocks are resident. C is so small that moving sums, and the "
+        "beginning and the end of a wave, take no time. What is this lesson's estimate, to the nearest microsecond?",
         answer,
         "µs",
         f"Products take {together}·{steps}·{step}·(1 + {_WAIT} / {together * warps}) = {products:.1f} µs, bytes {reading}, and "

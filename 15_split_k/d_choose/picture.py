@@ -1,4 +1,4 @@
-"""Lesson 15d's picture: 16 rows of C in square C tiles and in a flat one."""
+"""Lesson 15d's picture: 16 rows of C in square C tiles and in flat ones."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from plots.style import GREY, INK, MID
 from runner.core.descriptors import Descriptor
 
 _ROWS, _COLS = 16, 256  # of C, or of the part that is drawn
-_SQUARE = 64
+_SQUARE, _FLAT = 64, 128
 _SCALE = 6.4 / _COLS  # inches for a row, or a column
 _LEFT = 0.8
 
 
 def picture(lesson: Descriptor) -> Figure:
     """How much of what a block multiplies is needed?"""
-    rows, width, square = _ROWS * _SCALE, _COLS * _SCALE, _SQUARE * _SCALE
+    rows, square = _ROWS * _SCALE, _SQUARE * _SCALE
     figure, axes = canvas(6.1)
     axes.text(0.3, 0.45, f"15d: {_ROWS} rows of C, in two kinds of C tiles", fontsize=TITLE, fontweight="bold")
     axes.text(0.3, 0.87, f"To scale. C goes on to the right; {_COLS} columns are drawn.", fontsize=TEXT)
@@ -33,9 +33,11 @@ def picture(lesson: Descriptor) -> Figure:
     _height(axes, top + rows, square - rows, f"{_SQUARE - _ROWS}")
 
     below = top + square + 0.95
-    axes.text(_LEFT, below - 0.17, f"one C tile of {_ROWS}×{_COLS}", fontsize=TEXT, fontweight="bold")
-    box(axes, _LEFT, below, width, rows, MID)
-    box(axes, _LEFT, below, width, rows, "none", INK, 1.8)
+    axes.text(_LEFT, below - 0.17, f"two C tiles of {_ROWS}×{_FLAT}", fontsize=TEXT, fontweight="bold")
+    for tile in range(_COLS // _FLAT):
+        x = _LEFT + tile * _FLAT * _SCALE
+        box(axes, x, below, _FLAT * _SCALE, rows, MID)
+        box(axes, x, below, _FLAT * _SCALE, rows, "none", INK, 1.8)
     _height(axes, below, rows, f"{_ROWS}")
 
     legend(axes, _LEFT, below + rows + 0.55, [(MID, "products that C needs")])

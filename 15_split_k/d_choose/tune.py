@@ -17,31 +17,49 @@ TUNE = Tuning(
         "constexpr double FLIGHT = {FLIGHT} * 1024;",
         "constexpr double FILL = {FILL};",
         "constexpr double MEET = {MEET};",
-        "constexpr double SUMS = {SUMS};",
-        "static constexpr int AT_ONCE = {AT_ONCE};",
+        "constexpr double SUMS = {SUMS}, SUMS_BESIDE = {SUMS_BESIDE};",
     ),
     sweep=(
-        *({"FLIGHT": kib, "MEET": ns} for kib in (20, 40, 70) for ns in (1000, 1500, 2500)),
-        *({"AT_ONCE": slices} for slices in (4, 16)),
-        *({"FILL": ns} for ns in (300, 1000)),
-        *({"SUMS": bytes_} for bytes_ in (1000, 4000)),
+        *({"FLIGHT": kib, "MEET": ns} for kib in (20, 40, 70) for ns in (500, 910, 1600)),
+        *({"FILL": ns} for ns in (100, 600)),
+        *({"SUMS": bytes_} for bytes_ in (1500, 4500)),
+        *({"SUMS_BESIDE": bytes_} for bytes_ in (2600, 11000)),
         *({"MOST_SLICES": slices} for slices in (32, 64)),
     ),
     compare={
         "one slice": Compared({"MOST_SLICES": 1}),
         "16 slices at most": Compared({"MOST_SLICES": 16}),
+        "slices of resident blocks alone": Compared(
+            edits={
+                "time >= 0.99 * best)": "(time >= 0.99 * best || (slices > 1 && !are_resident(c, slices, sms))))",
+            }
+        ),
+        "eight loads at once": Compared(edits={"S::TM * S::TN >= 64 ? 16 : 8": "8"}),
+        "a lane stores its own floats": Compared(
+            edits={
+                "if constexpr (P::ALIGNED) {": "if constexpr (true) {",
+                "if constexpr (!P::ALIGNED) {": "if constexpr (false) {",
+            }
+        ),
         "one block adds": Compared(
             edits={
                 "const int begin = fours * work.slice / work.slices": "const int begin = 0",
                 "end = fours * (work.slice + 1) / work.slices": "end = work.slice == 0 ? fours : 0",
             }
         ),
-        "no term for warps that wait": Compared(edits={"(1.0 + c.wait / number(together * c.warps))": "1.0"}),
+        "no term for warps that wait": Compared(edits={"(1.0 + c.wait / number(some * c.warps))": "1.0"}),
         "few rows alone": Compared(edits=_only(0, 3)),
-        "few columns alone": Compared(edits=_only(4, 6)),
-        "a small C alone": Compared(edits=_only(7, 10)),
+        "few columns alone": Compared(edits=_only(4, 5)),
+        "a small C alone": Compared(edits=_only(6, 10)),
         "a large C alone": Compared(edits=_only(11, 12)),
     },
-    sizes="1x4096x4096,16x4096x14336,48x4096x4096,9840x32x16096,4099x33x4097,256x256x16384,512,1024,1001x1003x1005,4096",
-    by_shape=("one slice", "few rows alone", "few columns alone", "a small C alone", "a large C alone"),
+    sizes="1x4096x4096,16x4096x14336,48x4096x4096,9840x32x16096,4099x33x4097,256x256x16384,333x777x100,512,1024,1001x1003x1005,1536,4096",
+    by_shape=(
+        "one slice",
+        "slices of resident blocks alone",
+        "few rows alone",
+        "few columns alone",
+        "a small C alone",
+        "a large C alone",
+    ),
 )
