@@ -151,8 +151,8 @@ void require_whole_tiles_without_room(const Step& step) {
 constexpr Step kSplitK{"15a_split_k", 4 * 6 * 64 * 64 * sizeof(float), 6 * sizeof(unsigned)};
 // 24 blocks, of which the last leaves nothing.
 constexpr Step kStreamK{"15b_stream_k", 23 * 64 * 64 * sizeof(float), 24 * sizeof(unsigned)};
-// Twelve C tiles of 32×64 in eight slices, each with a counter.
-constexpr Step kChoose{"15d_choose", 8 * 12 * 32 * 64 * sizeof(float), 12 * sizeof(unsigned)};
+// Twelve C tiles of 32×64 in four slices, each with a counter.
+constexpr Step kChoose{"15d_choose", 4 * 12 * 32 * 64 * sizeof(float), 12 * sizeof(unsigned)};
 
 }  // namespace
 
@@ -191,7 +191,7 @@ TEST_CASE("shares of the adding: where fewer blocks fit than were planned for, t
     cpu_device::set_multiprocessors(1);  // each block waits for all of its C tile
     lesson.launch(w.problem(), plan.get(), nullptr);
     CHECK(cpu_device::refusal() ==
-          "a cooperative launch of 96 blocks, but the device holds 5 at once (1 SM with room for 5 each)");
+          "a cooperative launch of 48 blocks, but the device holds 5 at once (1 SM with room for 5 each)");
     CHECK(cudaGetLastError() == cudaErrorCooperativeLaunchTooLarge);
     cpu_device::set_multiprocessors(kMultiprocessors);
     CHECK(launched(lesson, w, plan.get()) == expected);
