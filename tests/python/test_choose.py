@@ -131,6 +131,17 @@ def test_what_the_estimate_chooses(row: list[str]) -> None:
     assert row[1:] == [shape.name, str(slices), f"{tiles * slices:,}", *times]
 
 
+def test_the_page_says_where_blocks_are_more_than_resident() -> None:
+    table = [(row[0], *choice(*map(int, row[0].split("×")))) for row in rows(EVIDENCE, "| M×N×K | C tile | slices")]
+    beyond = []
+    for name, shape, slices in table:
+        m, n, _ = map(int, name.split("×"))
+        if slices > 1 and math.ceil(m / shape.bm) * math.ceil(n / shape.bn) * slices > SMS * shape.resident:
+            beyond.append(name)
+    assert f"blocks are more than resident: {', '.join(beyond[:-1])} and {beyond[-1]}." in EVIDENCE
+    assert beyond[-1] == "1536×1536×1536"  # whose blocks the page counts
+
+
 def test_the_table_of_constants() -> None:
     found = {}
     for names, values, _ in rows(EVIDENCE, "| constant | value"):
@@ -158,8 +169,21 @@ def test_the_page_takes_a_step_s_times_from_kernel_cu() -> None:
     by_name = {s.name: s for s in shapes()}
     assert f"A block of 16×128 has four warps, and a step takes t = {by_name['16×128'].step_time:g} ns" in predict
     assert f"t is {by_name['64×64'].step_time:g} ns" in predict
-    for name in ("16×128", "64×64"):
+    flat = by_name["16×128"]
+    for name in (flat.name, "64×64"):
         assert f"**{terms(by_name[name], 16, 4096, 4096, 8).time / 1000:.1f}** µs" in predict
+    blocks = math.ceil(SMS * FLIGHT / (3 * flat.bk * 4 * (flat.bm + flat.bn)))
+    sums = flat.bm * flat.bn * 4  # bytes, of a slice; a block reads an eighth of eight slices
+    answers = (
+        f"{terms(flat, 16, 4096, 4096, 8).bytes / 1000:.1f}",
+        blocks,
+        math.ceil(blocks / (4096 // flat.bn)),
+        f"{sums:,}",
+        f"{8 * sums:,}",
+    )
+    assert [answer for answer in answers if f"**{answer}**" not in predict] == []
+    chosen, slices = choice(16, 4096, 4096)
+    assert (chosen.name, slices) == (flat.name, 8)
 
 
 def quiz() -> ModuleType:
