@@ -299,7 +299,7 @@ class Course(BasePlugin):
         address = posixpath.relpath(f"explore/{self.explorers[lesson.name].name}", posixpath.dirname(page.address))
         shapes = ""
         if lesson.name in self.atlas:
-            shapes = f' How fast it is at other shapes, the <a href="{self._to_atlas(page, lesson)}">shape atlas</a> shows.'
+            shapes = f' The <a href="{self._to_atlas(page, lesson)}">shape atlas</a> shows how fast it is at other shapes.'
         return (
             '<h2 id="explorer">Explorer</h2>'
             f'<p>The kernel at work, to point at; <a href="{address}">as a page of its own</a>, it has more room.{shapes}</p>'

@@ -212,13 +212,17 @@ def test_the_page_is_whole_and_may_ask_nobody() -> None:
     assert len(text) < 500_000
 
 
-def test_where_nothing_is_recorded_nothing_leads_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("there", [True, False])
+def test_a_lesson_leads_to_its_types_atlas_where_one_is_recorded(monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
     builder = pytest.importorskip("website.builder")
-    monkeypatch.setattr(data, "ATLAS", "plots/results/none-{}.json")
-    course = builder.Course(ROOT, list(descriptors().values()))
+    if not there:
+        monkeypatch.setattr(data, "ATLAS", "plots/results/none-{}.json")
+    course = builder.Course(ROOT, list(descriptors().values()), {"15c_wgmma": Path("15c_wgmma.html")})
     course.collect()
-    assert "atlas/index.md" not in course.pages
-    assert "shape atlas" not in course._text(course.pages["15_split_k/d_choose/README.md"])[0]
+    lesson, page = descriptors()["15c_wgmma"], course.pages["15_split_k/c_wgmma/README.md"]
+    for written in (course._beside(page, lesson), course._explorer(page, lesson)):
+        assert ('href="../../atlas/index.html#type=bf16">shape atlas</a>' in written) == there
+    assert ("atlas/index.md" in course.pages, "atlas" in course.framed) == (there, there)
 
 
 def test_a_type_alone_is_shown_alone(tmp_path: Path) -> None:
