@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import random
 from pathlib import Path
@@ -67,6 +68,7 @@ def test_its_data_are_the_records(variant: str) -> None:
         assert (point["bytes_ms"] is None) == (run["cache"] == "warm")
         panel = picture.PANELS[point["panel"]]
         assert panel.least <= run["k"] < (panel.most or math.inf)
+        assert point["tiling"] == run.get("tiling")
     assert {one["group"]: (one["shapes"], one["mean"]) for one in shown["means"]} == {
         group: (found.shapes, found.mean) for group, found in recorded.groups(results["runs"]).items()
     }
@@ -133,6 +135,43 @@ def test_the_last_wave_is_as_full_as_the_records_tile_makes_it(browser: Browser,
             box, full = bar.locator("div").bounding_box(), bar.bounding_box()
             assert box["width"] / full["width"] == pytest.approx(last / places, abs=0.02)
             assert f": {math.ceil(tiles / places)} wave" in visit.page.inner_text("#shape")
+        visit.clean()
+
+
+@in_browser
+def test_where_the_record_holds_the_tiles_they_are_shown(browser: Browser, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    results = copy.deepcopy(data.atlas(ROOT, "fp32"))
+    assert results
+    sms = results["device"]["multiprocessors"]
+    said = {  # the rows and columns of C tiles, slices, blocks, and blocks an SM: what the page says of them, and how full
+        ("16×4096×4096", 16, 256, 20, 320, 3): (
+            "15d_choose chose C tiles of 16×256 and k-tiles of 16. There are 1·16 = 16 C tiles, each in 20 slices of K: 320 blocks. "
+            f"{sms} SMs with 3 blocks each have room for 396 at once: 1 wave.", "It fills 320 of 396 places, 81 %.", 320 / 396),
+        ("8192×4096×4096", 128, 256, 1, 1024, 1): (
+            "There are 64·16 = 1 024 C tiles, a block each, K in one slice. "
+            f"{sms} SMs with 1 block each have room for 132 at once: 8 waves.", "The last wave fills 100 of 132 places, 76 %.", 100 / 132),
+        ("7600×1152×64", 256, 128, 1, 90, 1): (
+            "There are 30·9 = 270 C tiles, which 90 persistent blocks computed one after another. "
+            f"{sms} SMs with 1 block each have room for 132 at once: 3 waves.", "The last wave fills 90 of 132 places, 68 %.", 90 / 132),
+    }  # fmt: skip
+    for shape, rows, columns, slices, blocks, per_sm in said:
+        run = next(one for one in results["runs"] if name(one) == shape)
+        run["tiling"] = {"BM": rows, "BN": columns, "BK": 16, "slices": slices, "blocks": blocks, "blocks_per_sm": per_sm}
+    monkeypatch.setattr(data, "atlas", lambda _, variant: results if variant == "fp32" else None)
+    file = tmp_path / "page.html"
+    file.write_text(atlas.page({}, EVIDENCE), encoding="utf-8")
+    with browser.visit(file.as_uri()) as visit:
+        for (shape, *_), (words, filling, share) in said.items():
+            pick(visit, shape)
+            shown = visit.page.inner_text("#shape").replace("\u202f", " ").replace("\xa0", " ")
+            assert words in shown
+            assert filling in shown
+            assert "The record does not hold" not in shown
+            bar = visit.page.locator("#shape [role=img]")
+            box, full = bar.locator("div").bounding_box(), bar.bounding_box()
+            assert box["width"] / full["width"] == pytest.approx(share, abs=0.02)
+        pick(visit, "64×4096×4096")
+        assert "The record does not hold" in visit.page.inner_text("#shape")  # of this one
         visit.clean()
 
 

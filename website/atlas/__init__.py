@@ -13,6 +13,7 @@ from plots import data
 from plots.style import DARK, LIGHT, MID
 from runner.core import atlas as recorded
 from runner.core.atlas import ELEMENT_BYTES, AtlasRun, RecordedAtlas
+from runner.core.reports import Tiling
 from runner.core.results import ROOT, key_of
 from website.document import document
 
@@ -60,6 +61,7 @@ class Point(TypedDict):
     bytes: int  # of A, B and C
     bytes_ms: float | None  # which these take at `bandwidth`; None where L2 may hold them, or where it was not measured
     flop_ms: float | None  # which the products take at `peak`
+    tiling: Tiling | None  # of the lesson's launch; None where the record does not hold it
 
 
 class Mean(TypedDict):
@@ -137,6 +139,7 @@ def _point(run: AtlasRun, bandwidth: float | None, peak: float | None) -> Point:
         "bytes": moved,
         "bytes_ms": moved / (bandwidth * 1e9) if bandwidth and run["cache"] == "cold" else None,
         "flop_ms": flop / (peak * 1e9) if peak else None,
+        "tiling": run.get("tiling"),
     }
 
 

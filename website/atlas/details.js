@@ -47,24 +47,48 @@ function bounds({ bandwidth, peak }, point) {
 }
 
 /**
- * How C tiles of the size that the record names would fill the GPU.
- * @param {gemm.Atlas} atlas @param {gemm.Point} point @param {string | undefined} evidence its address
+ * How full the last wave is.
+ * @param {number} work blocks' turns, one for each slice of a C tile @param {number} blocks of the launch @param {number} places for blocks
+ * @returns {{turns: number, bar: Node[]}}
  */
-function filled({ lesson, tile, blocks, multiprocessors }, point, evidence) {
-  const chosen = ["The record does not hold in which C tiles, and in how many slices of K, the kernel computed this C",
-    evidence ? el("span", {}, ", but ", el("a", { href: evidence }, "the evidence"), " lists what it chooses at some shapes.") : "."];
-  if (blocks === null) return [el("p", {}, chosen)];
-  const [down, across] = [Math.ceil(point.m / tile[0]), Math.ceil(point.n / tile[1])];
-  const tiles = down * across, places = blocks * multiprocessors, turns = Math.ceil(waves(tiles, places));
-  const last = tiles - (turns - 1) * places, share = Math.round((100 * last) / places);
-  return [
-    el("p", {}, chosen),
-    el("p", {}, `With the C tile that the record names for ${lesson}, ${tile[0]}×${tile[1]}, and K in one slice, there would be ` +
-      `${grouped(down)}·${grouped(across)} = ${counted(tiles, "C tile")}. ${multiprocessors} SMs with ${counted(blocks, "block")} each have room for ` +
-      `${grouped(places)} at once: ${counted(turns, "wave")}.`),
+function wave(work, blocks, places) {
+  const together = Math.min(blocks, places), turns = Math.ceil(waves(work, together));
+  const last = work - (turns - 1) * together, share = Math.round((100 * last) / places);
+  return { turns, bar: [
     el("div", { class: "bar", role: "img", "aria-label": `The last wave fills ${share} % of its places` },
       el("div", { class: "ours", style: `width: ${(100 * last) / places}%` })),
     el("p", { class: "note" }, `${turns === 1 ? "It" : "The last wave"} fills ${grouped(last)} of ${grouped(places)} places, ${share || "less than 1"} %.`),
+  ] };
+}
+
+/**
+ * The C tiles that the record holds, or else those of the size that it names for the lesson, and how they fill the GPU.
+ * @param {gemm.Atlas} atlas @param {gemm.Point} point @param {string | undefined} evidence its address
+ */
+function filled({ lesson, tile, blocks, multiprocessors }, point, evidence) {
+  const { tiling } = point;
+  const [BM, BN] = tiling ? [tiling.BM, tiling.BN] : tile, perSm = tiling ? tiling.blocks_per_sm : blocks;
+  const down = Math.ceil(point.m / BM), across = Math.ceil(point.n / BN), tiles = down * across;
+  const count = `${grouped(down)}·${grouped(across)} = ${counted(tiles, "C tile")}`;
+  const chosen = ["The record does not hold in which C tiles, and in how many slices of K, the kernel computed this C",
+    evidence ? el("span", {}, ", but ", el("a", { href: evidence }, "the evidence"), " lists what it chooses at some shapes.") : "."];
+  if (perSm === null) return [el("p", {}, chosen)];
+  const places = perSm * multiprocessors, room = `${multiprocessors} SMs with ${counted(perSm, "block")} each have room for ${grouped(places)} at once`;
+  if (!tiling) {
+    const { turns, bar } = wave(tiles, tiles, places);
+    return [
+      el("p", {}, chosen),
+      el("p", {}, `With the C tile that the record names for ${lesson}, ${BM}×${BN}, and K in one slice, there would be ${count}. ` +
+        `${room}: ${counted(turns, "wave")}.`),
+      ...bar,
+    ];
+  }
+  const work = tiles * tiling.slices, { turns, bar } = wave(work, tiling.blocks, places);
+  const launched = tiling.blocks < work ? `, which ${counted(tiling.blocks, "persistent block")} computed one after another`
+    : tiling.slices > 1 ? `, each in ${tiling.slices} slices of K: ${counted(work, "block")}` : ", a block each, K in one slice";
+  return [
+    el("p", {}, `${lesson} chose C tiles of ${BM}×${BN} and k-tiles of ${tiling.BK}. There are ${count}${launched}. ${room}: ${counted(turns, "wave")}.`),
+    ...bar,
   ];
 }
 
