@@ -16,7 +16,7 @@ from runner.core import descriptors, doctor, gpu, lesson, process, tables
 from runner.core.atlas import VARIANTS, AtlasRun, RecordedAtlas
 from runner.core.build import build
 from runner.core.process import Interrupted, say, say_all
-from runner.core.reports import Failed, LeftOut, Results
+from runner.core.reports import Failed, LeftOut, Results, Run
 from runner.core.results import RECORDED_SCHEMA, UserError, gpu_slug, installed, load
 from runner.measure.autotune import lost_in
 from runner.measure.recording import Recording, hash_of, named

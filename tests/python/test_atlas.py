@@ -138,7 +138,8 @@ for size in options["--sizes"].split(","):
             "baseline_ms_median": ms * (0.5 + m % 7 / 8), "ratio": 0.5 + m % 7 / 8, "sm_clock_mhz": 1980, "power_w": 500,
             "cache": "cold"}})
         if does.get("chooses") == name:
-            results["runs"][-1]["tiling"] = {{"BM": 16, "BN": 256, "BK": 16, "slices": 1 + m % 2, "blocks": 9, "blocks_per_sm": 3}}
+            chosen = {{"BM": 16, "BN": 256, "BK": 16}}
+            results["runs"][-1]["tiling"] = {{**chosen, "slices": 1 + m % 2, "blocks": 9, "blocks_per_sm": 3}}
     write("--so-far", results)
 write("--output", results)
 sys.exit(1 if results["failed"] else 0)
@@ -202,7 +203,8 @@ def test_what_a_lesson_chose_for_each_shape_is_recorded_and_told(gpu: Checkout) 
     assert list(misfits(found | {"commit": ""}, RecordedAtlas)) == []
     assert all(one["tiling"]["slices"] == 1 + one["m"] % 2 for one in found["runs"])
     assert said.startswith("NVIDIA H200, fp32: 02_coalesced, ratio")  # which has no tile of its own
-    shown = {cells[0]: cells[5] for line in said.splitlines() if len(cells := [one.strip() for one in line.split("│")[1:-1]]) == 7}
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in said.splitlines()]
+    shown = {row[0]: row[5] for row in rows if len(row) == 7}
     assert (shown["105×1429×10497"], shown["4368×4192×96"]) == ("16×256×16 · 2", "16×256×16")
 
 

@@ -139,20 +139,25 @@ def test_the_last_wave_is_as_full_as_the_records_tile_makes_it(browser: Browser,
 
 
 @in_browser
-def test_where_the_record_holds_the_tiles_they_are_shown(browser: Browser, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_where_the_record_holds_the_tiles_they_are_shown(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     results = copy.deepcopy(data.atlas(ROOT, "fp32"))
     assert results
     sms = results["device"]["multiprocessors"]
     said = {  # the rows and columns of C tiles, slices, blocks, and blocks an SM: what the page says of them, and how full
         ("16×4096×4096", 16, 256, 20, 320, 3): (
-            "15d_choose chose C tiles of 16×256 and k-tiles of 16. There are 1·16 = 16 C tiles, each in 20 slices of K: 320 blocks. "
-            f"{sms} SMs with 3 blocks each have room for 396 at once: 1 wave.", "It fills 320 of 396 places, 81 %.", 320 / 396),
+            "15d_choose chose C tiles of 16×256 and k-tiles of 16. There are 1·16 = 16 C tiles, "
+            f"each in 20 slices of K: 320 blocks. {sms} SMs with 3 blocks each have room for 396 at once: 1 wave.",
+            "It fills 320 of 396 places, 81 %.", 320 / 396),
         ("8192×4096×4096", 128, 256, 1, 1024, 1): (
             "There are 64·16 = 1 024 C tiles, a block each, K in one slice. "
-            f"{sms} SMs with 1 block each have room for 132 at once: 8 waves.", "The last wave fills 100 of 132 places, 76 %.", 100 / 132),
+            f"{sms} SMs with 1 block each have room for 132 at once: 8 waves.",
+            "The last wave fills 100 of 132 places, 76 %.", 100 / 132),
         ("7600×1152×64", 256, 128, 1, 90, 1): (
             "There are 30·9 = 270 C tiles, which 90 persistent blocks computed one after another. "
-            f"{sms} SMs with 1 block each have room for 132 at once: 3 waves.", "The last wave fills 90 of 132 places, 68 %.", 90 / 132),
+            f"{sms} SMs with 1 block each have room for 132 at once: 3 waves.",
+            "The last wave fills 90 of 132 places, 68 %.", 90 / 132),
     }  # fmt: skip
     for shape, rows, columns, slices, blocks, per_sm in said:
         run = next(one for one in results["runs"] if name(one) == shape)
