@@ -214,17 +214,21 @@ TEST_CASE(
             const gemm::Tiling tiling = gemm::tiling_of(lesson, w.problem()).value();
             const auto [BM, BN, BK] = tiling.tile;
             INFO(name << ", " << reach.path << ": " << BM << "×" << BN << ", " << tiling.slices << " slices");
-            unsigned last = 0;  // of the blocks that write the last rows
-            for (std::int64_t row = std::max<std::int64_t>(0, reach.M - 16); row < reach.M; ++row)
-                last = std::max(last, lesson.owner(w.problem(), row, reach.N - 1).block.x);
-            CHECK(last < tiling.blocks);
-            CHECK(tiling.blocks == gemm::ceil_div(reach.M, BM) * gemm::ceil_div(reach.N, BN) * tiling.slices);
-            CHECK((tiling.slices > 1) == std::string_view(reach.path).starts_with("slices"));
+            const std::int64_t down = gemm::ceil_div(reach.M, BM), across = gemm::ceil_div(reach.N, BN);
+            CHECK(tiling.blocks == down * across * tiling.slices);
             CHECK(gemm::ceil_div(reach.K, BK) >= tiling.slices);
-            if (std::string_view(name) == kChoose.lesson) {  // its paths are called by what is chosen
-                const std::string size = std::to_string(BM) + "×" + std::to_string(BN);
-                test::require_contains(reach.path, " " + size + ",");
-            }
+            // By owner(), elements have the same C tile up to its last row and column, and no farther. Blocks
+            // are counted through all C tiles of a slice; those of a cluster through all slices of a C tile.
+            const bool cluster = std::string_view(name) == "15c_wgmma";
+            const auto tile_of = [&](std::int64_t row, std::int64_t col) {
+                const std::int64_t block = lesson.owner(w.problem(), row, col).block.x;
+                CHECK(block < tiling.blocks);
+                return cluster ? block / tiling.slices : block % (down * across);
+            };
+            CHECK(tile_of(std::min<std::int64_t>(BM, reach.M) - 1, std::min<std::int64_t>(BN, reach.N) - 1) ==
+                  tile_of(0, 0));
+            if (BM < reach.M) CHECK(tile_of(BM, 0) != tile_of(0, 0));
+            if (BN < reach.N) CHECK(tile_of(0, BN) != tile_of(0, 0));
         }
     }
 }
