@@ -152,6 +152,16 @@ struct Offer {
     Configuration configuration = {};
 };
 
+/// How a kernel divides one problem, where a lesson decides that by its size.
+struct Tiling {
+    Tile tile = {};                // of C, and of K
+    int slices = 1;                // of K (split-K): so many blocks work on one C tile
+    unsigned blocks = 0;           // of the launch; fewer than C tiles · slices where they are persistent
+    const void* kernel = nullptr;  // the __global__ function that is launched, or one like it
+    dim3 block = {};               // its threads, as launched
+    std::size_t dynamic_shared_bytes = 0;  // per block, as launched
+};
+
 /// A problem that leads to a path of `launch`, or of the kernel, which sizes of a few tiles do not. The tests
 /// run it with every pair of scalars that matters there.
 struct Reach {
@@ -183,6 +193,10 @@ struct Lesson {
     /// The same of a problem of a batch, counted from 0.
     Owner (*owner_in_batch)(const Problem&, std::int64_t problem, std::int64_t row,
                             std::int64_t col) = nullptr;
+
+    /// Into which C tiles, and how many slices of K, `launch` divides a problem with something to multiply,
+    /// as long as there is room for a workspace. Null where that is `configuration()` and one slice for each.
+    Tiling (*tiling)(const Problem&) = nullptr;
 
     std::size_t chosen = 0;  // of `variants`, which it runs with: set by with_variant(), not by a descriptor
 

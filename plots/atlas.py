@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +17,33 @@ from runner.core.atlas import GROUPS, RecordedAtlas, group_of, groups
 from runner.core.reports import Run
 from runner.core.results import UserError
 
-_RANGES = (0, 128, 1024, 4096, None)  # of K: a panel from one to the next
 _FONT = 14.5  # points
 _SIZE, _TINY = 8.5, 4.5  # points: of a marker, and of one whose shape is tiny
-_LEAST, _MOST_M, _MOST_N = 0.7, 24000, 190000  # ends of the axes
 
 
-class _Class(NamedTuple):
+class Panel(NamedTuple):
+    """Shapes with a K from `least` on, below `most`."""
+
+    least: int
+    most: int | None
+
+    @property
+    def title(self) -> str:
+        if self.most is None:
+            return f"K ≥ {self.least}"
+        return f"{self.least} ≤ K < {self.most}" if self.least else f"K < {self.most}"
+
+
+class Axis(NamedTuple):
+    """One side of C; logarithmic."""
+
+    label: str
+    least: float
+    most: float
+    ticks: tuple[int, ...]
+
+
+class Class(NamedTuple):
     """Ratios from `least` on, up to the class before. The marker says which side of cuBLAS, its shade how far."""
 
     least: float
@@ -31,13 +52,16 @@ class _Class(NamedTuple):
     fill: str
 
 
-_CLASSES = (
-    _Class(1.5, "1.5 or more", "^", DARK),
-    _Class(1.05, "1.05 to 1.5", "^", LIGHT),
-    _Class(0.95, "0.95 to 1.05", "o", "white"),
-    _Class(0.8, "0.8 to 0.95", "v", LIGHT),
-    _Class(0.6, "0.6 to 0.8", "v", MID),
-    _Class(0.0, "below 0.6", "v", DARK),
+PANELS = tuple(Panel(least or 0, most) for least, most in pairwise((0, 128, 1024, 4096, None)))
+ROWS = Axis("M, rows", 0.7, 24000, (1, 16, 256, 4096))
+COLUMNS = Axis("N, columns", 12, 190000, (16, 256, 4096, 65536))
+CLASSES = (
+    Class(1.5, "1.5 or more", "^", DARK),
+    Class(1.05, "1.05 to 1.5", "^", LIGHT),
+    Class(0.95, "0.95 to 1.05", "o", "white"),
+    Class(0.8, "0.8 to 0.95", "v", LIGHT),
+    Class(0.6, "0.6 to 0.8", "v", MID),
+    Class(0.0, "below 0.6", "v", DARK),
 )
 
 
@@ -48,10 +72,15 @@ def name(variant: str) -> str:
 
 def class_of(ratio: float) -> int:
     """Which of the classes a ratio is in; an index."""
-    return next(place for place, one in enumerate(_CLASSES) if ratio >= one.least)
+    return next(place for place, one in enumerate(CLASSES) if ratio >= one.least)
 
 
-def _look(one: _Class, size: float) -> dict[str, Any]:
+def panel_of(k: int) -> int:
+    """Which of the panels a K is in; an index."""
+    return next(place for place, one in enumerate(PANELS) if one.most is None or k < one.most)
+
+
+def _look(one: Class, size: float) -> dict[str, Any]:
     return {"linestyle": "", "marker": one.marker, "markerfacecolor": one.fill, "markeredgecolor": INK, "markeredgewidth": 0.9,
             "markersize": size}  # fmt: skip
 
@@ -62,16 +91,15 @@ def _panel(axes: Axes, runs: Iterable[Run], title: str) -> None:
         marks.setdefault((class_of(run["ratio"]), group_of(run) == "tiny"), []).append(run)
     # The slow ones last: nothing covers what one looks for.
     for (place, tiny), of in sorted(marks.items(), key=lambda item: item[0]):
-        look = _look(_CLASSES[place], _TINY if tiny else _SIZE)
+        look = _look(CLASSES[place], _TINY if tiny else _SIZE)
         axes.plot([run["n"] for run in of], [run["m"] for run in of], **look)
-    for set_scale, set_limits, set_ticks, most in (
-        (axes.set_xscale, axes.set_xlim, axes.set_xticks, _MOST_N),
-        (axes.set_yscale, axes.set_ylim, axes.set_yticks, _MOST_M),
+    for axis, set_scale, set_limits, set_ticks in (
+        (COLUMNS, axes.set_xscale, axes.set_xlim, axes.set_xticks),
+        (ROWS, axes.set_yscale, axes.set_ylim, axes.set_yticks),
     ):
         set_scale("log", base=2)
-        set_limits(_LEAST if most == _MOST_M else 12, most)
-        ticks = [tick for tick in (1, 16, 256, 4096, 65536) if tick < most and (tick > 1 or most == _MOST_M)]
-        set_ticks(ticks, [str(tick) for tick in ticks], fontsize=_FONT)
+        set_limits(axis.least, axis.most)
+        set_ticks(axis.ticks, [str(tick) for tick in axis.ticks], fontsize=_FONT)
         set_ticks([], minor=True)
     axes.grid(color=LIGHT, linewidth=0.8)
     axes.set_axisbelow(True)
@@ -80,7 +108,7 @@ def _panel(axes: Axes, runs: Iterable[Run], title: str) -> None:
 
 def _legend(figure: Figure, height: float, top: float, means: str) -> None:
     """What each mark means, from `top` on, inches."""
-    for place, one in enumerate(_CLASSES):
+    for place, one in enumerate(CLASSES):
         x, y = 0.02 + 0.33 * (place % 3), 1 - (top + 0.34 * (place // 3)) / height
         figure.add_artist(Line2D([x + 0.012], [y], transform=figure.transFigure, **_look(one, _SIZE)))
         figure.text(x + 0.035, y, one.words, fontsize=16, va="center_baseline")
@@ -99,17 +127,15 @@ def draw(results: RecordedAtlas, out_stem: Path) -> list[Path]:
     said = ", ".join(f"{group} {means[group].mean:.2f}" for group in GROUPS if group in means)
     with style():
         figure = new_figure(height)
-        for place in range(len(_RANGES) - 1):
-            least, most = _RANGES[place], _RANGES[place + 1]
+        for place, one in enumerate(PANELS):
             row, column = divmod(place, 2)
             bottom = head + row * (panel + 0.85) + panel
             axes = figure.add_axes((left + column * (wide + gap), 1 - bottom / height, wide, panel / height))
-            title = f"K ≥ {least}" if most is None else f"K < {most}" if not least else f"{least} ≤ K < {most}"
-            _panel(axes, [run for run in runs if run["k"] >= (least or 0) and (most is None or run["k"] < most)], title)
+            _panel(axes, [run for run in runs if panel_of(run["k"]) == place], one.title)
             if column == 0:
-                axes.set_ylabel("M, rows", fontsize=_FONT)
+                axes.set_ylabel(ROWS.label, fontsize=_FONT)
             if row == 1:
-                axes.set_xlabel("N, columns", fontsize=_FONT)
+                axes.set_xlabel(COLUMNS.label, fontsize=_FONT)
 
         def write(y: float, text: str, **font: Any) -> None:
             figure.text(0.02, 1 - y / height, text, **font)

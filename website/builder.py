@@ -30,7 +30,7 @@ from mkdocs.structure.toc import get_toc
 
 from runner.core.descriptors import Descriptor, all_described
 from runner.core.results import ROOT, UserError, folder_of, former_folder, former_names
-from website import at_work, beside, contents
+from website import at_work, atlas, beside, contents
 from website.at_work import row
 from website.contents import Page
 from website.texts import Heading, Reader, Term, Text, source
@@ -39,7 +39,9 @@ _GLOSSARY = "GLOSSARY.md"
 _EVERYDAY = (  # outside of the lessons
     "atom", "batch", "box", "composition", "divide", "hit", "layout", "mode", "phase", "place", "product", "stage",
 )  # fmt: skip
-_FRAMED = {"progress": "Your progress", "layouts": "Layouts"}  # pages of their own: folders of website/, and titles
+_ATLAS, _ATLAS_URI = "atlas", "atlas/index.md"
+# Pages of their own: folders of website/, and titles.
+_FRAMED = {_ATLAS: "Shape atlas", "progress": "Your progress", "layouts": "Layouts"}
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 HERE = Path(__file__).resolve().parent
 
@@ -66,6 +68,9 @@ class Course(BasePlugin):
         self.problems: list[str] = []
         self.anchors: list[tuple[Page, str, Page, str]] = []  # page, what its link says, where that leads: page, anchor
         self.framed = {name: title for name, title in _FRAMED.items() if (self.root / "website" / name / "__init__.py").is_file()}
+        self.atlas = atlas.lessons(self.root) if _ATLAS in self.framed else {}  # types by the lesson that was measured
+        if not self.atlas:
+            self.framed.pop(_ATLAS, None)
         self.done = 0
 
     # What is there
@@ -251,6 +256,8 @@ class Course(BasePlugin):
                 if one.name in self.explorers:
                     written = self._at_work(page, one, written) + self._explorer(page, one)
                     headings.append(Heading(2, "explorer", "Explorer"))
+        if page.uri in {f"{posixpath.dirname(one.folder)}/README.md" for one in self.lessons if one.name in self.atlas}:
+            written = written.replace("</h1>", "</h1>" + row([("shape atlas", self._to(page, _ATLAS_URI))]), 1)
         tips = {term.id: f'<div id="tip-{term.id}">{term.meaning}</div>' for term in terms}
         return written + f'<div class="tips" hidden data-search-exclude="">{"".join(tips.values())}</div>', headings
 
@@ -268,7 +275,13 @@ class Course(BasePlugin):
         links += [("the exercise's start", self._to(page, f"exercises/{lesson.name}.md"))]
         if lesson.name in self.explorers:
             links.insert(0, ("explorer", "#explorer"))
+        if lesson.name in self.atlas:
+            links.append(("shape atlas", self._to_atlas(page, lesson)))
         return row([*links, *self._evidence(page, lesson)])
+
+    def _to_atlas(self, page: Page, lesson: Descriptor) -> str:
+        """The atlas of the type that the lesson was measured with."""
+        return f"{self._to(page, _ATLAS_URI)}#type={self.atlas[lesson.name]}"
 
     def _evidence(self, page: Page, lesson: Descriptor) -> list[tuple[str, str]]:
         """The link to the measurements behind a lesson, if it has such a page."""
@@ -284,9 +297,12 @@ class Course(BasePlugin):
 
     def _explorer(self, page: Page, lesson: Descriptor) -> str:
         address = posixpath.relpath(f"explore/{self.explorers[lesson.name].name}", posixpath.dirname(page.address))
+        shapes = ""
+        if lesson.name in self.atlas:
+            shapes = f' The <a href="{self._to_atlas(page, lesson)}">shape atlas</a> shows how fast it is at other shapes.'
         return (
             '<h2 id="explorer">Explorer</h2>'
-            f'<p>The kernel at work, to point at; <a href="{address}">as a page of its own</a>, it has more room.</p>'
+            f'<p>The kernel at work, to point at; <a href="{address}">as a page of its own</a>, it has more room.{shapes}</p>'
             f'<iframe class="explorer" loading="lazy" src="{address}" title="The explorer of lesson {lesson.number}"></iframe>'
         )
 
@@ -336,7 +352,13 @@ class Course(BasePlugin):
         if name == "layouts":
             return layouts.page(self.root)
         urls = {one.name: f"../{self.pages[f'{one.folder}/README.md'].address}" for one in self.lessons}
-        return progress.page(urls, None, self.root).replace("<head>", '<head><base target="_top">', 1)
+        if name == _ATLAS:
+            behind = {one.name: contents.evidence(one) for one in self.lessons}
+            evidence = {lesson: f"../{self.pages[uri].address}" for lesson, uri in behind.items() if uri in self.pages}
+            written = atlas.page(urls, evidence, self.root)
+        else:
+            written = progress.page(urls, None, self.root)
+        return written.replace("<head>", '<head><base target="_top">', 1)
 
     def _framed(self, page: Page) -> tuple[str, list[Heading]]:
         title = self.framed[page.file.name]

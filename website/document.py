@@ -20,10 +20,12 @@ def url(module: str) -> str:
     return "data:text/javascript;base64," + base64.b64encode(module.encode()).decode("ascii")
 
 
-def document(folder: Path, modules: Sequence[str], payload: Mapping[str, object]) -> str:
+def document(
+    folder: Path, modules: Sequence[str], payload: Mapping[str, object], shared: Sequence[str] = ("dom", "theme")
+) -> str:
     """The folder's index.html with the explorer's styles and its own, its modules by the names that they import each other by
-    (folder/name), and two of the explorer's: dom and theme."""
-    files = {f"explorer/{name}": EXPLORER / f"{name}.js" for name in ("dom", "theme")}
+    (folder/name), and those that the page shares with the explorer."""
+    files = {f"explorer/{name}": EXPLORER / f"{name}.js" for name in shared}
     files |= {f"{folder.name}/{name}": folder / f"{name}.js" for name in modules}
     styles = (EXPLORER / "style.css", folder / "style.css")
     text = (folder / "index.html").read_text(encoding="utf-8")

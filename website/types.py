@@ -1,6 +1,7 @@
-"""The types of the explorer's data in TypeScript, for tsc and editors: `python3 -m website.types` writes build/types.d.ts.
+"""The types of the pages' data in TypeScript, for tsc and editors: `python3 -m website.types` writes build/types.d.ts.
 
-They are made from website.explore.Payload and the TypedDicts that it consists of; what C++ writes is runner.inspect.trace_types.
+They are made from website.explore.Payload, website.atlas.AtlasPage and the TypedDicts that these consist of; what C++ writes is
+runner.inspect.trace_types.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from runner.core.results import ROOT
+from website.atlas import AtlasPage
 from website.explore import Payload
 
 FILE = ROOT / "build" / "types.d.ts"
@@ -55,7 +57,7 @@ def interface(kind: Any, found: list[Any]) -> str:
 
 def declarations() -> str:
     """All types that a page's data have, in a namespace, and _SHARED: they are there without an import."""
-    found: list[Any] = [Payload]
+    found: list[Any] = [Payload, AtlasPage]
     shared = "".join(f'type {name} = import("explorer/{module}").{name};\n' for name, module in _SHARED.items())
     data = "".join(interface(kind, found) for kind in found)  # `found` grows on the way
     return f"declare namespace gemm {{\n{data}}}\n{shared}"

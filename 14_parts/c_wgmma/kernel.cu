@@ -189,6 +189,17 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     });
 }
 
+/// FP16's kernels are like BF16's.
+gemm::Tiling tiling(const gemm::Problem& p) {
+    return Policies::with(policy_for(p), [&](auto policy) -> gemm::Tiling {
+        using S = decltype(policy);
+        return {
+            {S::BM, S::BN, S::BK}, 1,
+            blocks_of<S>(p),       reinterpret_cast<const void*>(&hgemm_of_parts<__nv_bfloat16, S, false>),
+            dim3(S::THREADS),      S::SHARED};
+    });
+}
+
 const gemm::Constant constants[] = {{"WGMMA_M", Tallest::WGMMA_M},
                                     {"WGMMA_N", Tallest::BM},
                                     {"WGMMA_K", Tallest::WGMMA_K},
@@ -234,6 +245,7 @@ extern const gemm::Lesson lesson{.name = "14c_wgmma",
                                  .reaching = reaching,
                                  .prepare = prepare,
                                  .launch = launch,
-                                 .owner = gemm::owner_or_scale<owner>};
+                                 .owner = gemm::owner_or_scale<owner>,
+                                 .tiling = tiling};
 
 }  // namespace lesson_14c

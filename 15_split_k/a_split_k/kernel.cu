@@ -292,6 +292,20 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     return with_fastest(p, sms, [&]<class S>(S) { return owner_in<S>(p, row, col, sms); });
 }
 
+gemm::Tiling tiling(const gemm::Problem& p) {
+    const int sms = multiprocessors();
+    return with_fastest(p, sms, [&]<class S>(S) -> gemm::Tiling {
+        const int slices = slices_for<S>(p, sms);
+        const auto kernel = gemm::aligned<float>(p, false) ? sgemm_split_k<S, true> : sgemm_split_k<S, false>;
+        return {{S::BM, S::BN, S::BK},
+                slices,
+                scheduler_for<S>(p, slices).blocks(),
+                reinterpret_cast<const void*>(kernel),
+                dim3(S::THREADS),
+                Parts<S, true>::Mainloop::SHARED};
+    });
+}
+
 const gemm::Constant constants[] = {{"WM", Large::WM},         {"WN", Large::WN},
                                     {"TM", Large::TM},         {"TN", Large::TN},
                                     {"STAGES", Large::STAGES}, {"MOST_SLICES", MOST_SLICES},
@@ -339,6 +353,7 @@ extern const gemm::Lesson lesson{.name = "15a_split_k",
                                  .reaching = reaching,
                                  .prepare = prepare,
                                  .launch = launch,
-                                 .owner = owner};
+                                 .owner = owner,
+                                 .tiling = tiling};
 
 }  // namespace lesson_15a

@@ -364,6 +364,24 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
     });
 }
 
+/// FP16's kernels are like BF16's.
+gemm::Tiling tiling(const gemm::Problem& p) {
+    const Choice choice = choice_for(p);
+    if (choice.policy < 0) {
+        return gemm::wgmma::persistent::tiling(
+            p, [](auto policy) { return hgemm_persistent<__nv_bfloat16, decltype(policy), false>; });
+    }
+    return Policies::with(choice.policy, [&](auto policy) -> gemm::Tiling {
+        using S = decltype(policy);
+        return {{S::BM, S::BN, S::BK},
+                choice.slices,
+                scheduler_for<S>(p, choice.slices).blocks(),
+                reinterpret_cast<const void*>(&hgemm_split_k<__nv_bfloat16, S>),
+                dim3(S::THREADS),
+                S::SHARED};
+    });
+}
+
 const gemm::Constant constants[] = {{"WGMMA_M", Usual::WGMMA_M},  {"WGMMA_N", Usual::BM},
                                     {"STAGES", Usual::STAGES},    {"BLOCKS", BLOCKS},
                                     {"MOST_SLICES", MOST_SLICES}, {"CLUSTER", MOST_SLICES}};
@@ -396,6 +414,7 @@ extern const gemm::Lesson lesson{.name = "15c_wgmma",
                                  .reaching = reaching,
                                  .prepare = prepare,
                                  .launch = launch,
-                                 .owner = gemm::owner_or_scale<owner>};
+                                 .owner = gemm::owner_or_scale<owner>,
+                                 .tiling = tiling};
 
 }  // namespace lesson_15c

@@ -486,6 +486,19 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
                       [&]<class P>(P) { return owner_in<P>(p, row, col, choice); });
 }
 
+gemm::Tiling tiling(const gemm::Problem& p) {
+    const Choice choice = choose(p);
+    return with_parts(Shapes(), choice.shape, p, [&]<class P>(P) -> gemm::Tiling {
+        using S = typename P::S;
+        return {{S::BM, S::BN, S::BK},
+                choice.slices,
+                scheduler_for<P>(p, choice.slices).blocks(),
+                reinterpret_cast<const void*>(kernel_of<P>()),
+                dim3(S::THREADS),
+                P::Mainloop::SHARED};
+    });
+}
+
 const gemm::Tile tile{Large::BM, Large::BN, Large::BK};
 const gemm::Constant constants[] = {{"WM", Large::WM},         {"WN", Large::WN},
                                     {"TM", Large::TM},         {"TN", Large::TN},
@@ -590,6 +603,7 @@ extern const gemm::Lesson lesson{.name = "15d_choose",
                                  .reaching = reaching,
                                  .prepare = prepare,
                                  .launch = launch,
-                                 .owner = owner};
+                                 .owner = owner,
+                                 .tiling = tiling};
 
 }  // namespace lesson_15d

@@ -1,5 +1,6 @@
 #include "common/measure/device.hpp"
 
+#include "common/check/operands.hpp"
 #include "common/check/variant.hpp"
 #include "common/error.hpp"
 #ifdef GEMM_CPU_DEVICE
@@ -90,14 +91,25 @@ Resources resources(const Lesson& lesson) {
 #ifndef GEMM_CPU_DEVICE
     r.registers = attributes.numRegs;
     r.local_bytes = static_cast<int>(attributes.localSizeBytes);
-    if (r.dynamic_shared_bytes > 48 * 1024) {  // which only kernels that were told may have
-        CUDA_CHECK(cudaFuncSetAttribute(lesson.offer().kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(r.dynamic_shared_bytes)));
-    }
-    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&r.blocks_per_sm, lesson.offer().kernel,
-                                                             r.threads_per_block, r.dynamic_shared_bytes));
+    r.blocks_per_sm = blocks_per_sm(lesson.offer().kernel, lesson.block(), r.dynamic_shared_bytes);
 #endif
     return r;
+}
+
+std::optional<Tiling> tiling_of(const Lesson& lesson, const Problem& p) {
+    if (lesson.tiling == nullptr || p.alpha == 0.0f || flop_of(p) == 0.0) return std::nullopt;
+    return lesson.tiling(p);
+}
+
+int blocks_per_sm(const void* kernel, const dim3& block, std::size_t dynamic_shared_bytes) {
+    if (dynamic_shared_bytes > 48 * 1024) {  // which only kernels that were told may have
+        CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(dynamic_shared_bytes)));
+    }
+    int blocks = 0;
+    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &blocks, kernel, static_cast<int>(block.x * block.y * block.z), dynamic_shared_bytes));
+    return blocks;
 }
 
 }  // namespace gemm

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/gemm.hpp"
@@ -37,5 +38,12 @@ struct Resources {
     std::size_t static_shared_bytes = 0, dynamic_shared_bytes = 0;
 };
 Resources resources(const Lesson& lesson);
+
+/// What the lesson says of how it divides the problem; none where it says nothing or nothing is multiplied.
+std::optional<Tiling> tiling_of(const Lesson& lesson, const Problem& p);
+
+/// Blocks of the kernel, launched like that, that an SM has at once: its occupancy. The CPU device's knows no
+/// registers.
+int blocks_per_sm(const void* kernel, const dim3& block, std::size_t dynamic_shared_bytes);
 
 }  // namespace gemm

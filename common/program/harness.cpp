@@ -126,6 +126,13 @@ std::string why_no_time(const Settings& s, const Outcome& outcome) {
     return "Nothing to time: there is no multiply-add in it.";
 }
 
+/// How the kernel divides the problem.
+std::string tiling_line(const Tiling& t) {
+    return format("tiles  %dx%d of C, K in %d slice%s, in steps of %d; %u blocks, %d per SM\n", t.tile.BM,
+                  t.tile.BN, t.slices, t.slices == 1 ? "" : "s", t.tile.BK, t.blocks,
+                  blocks_per_sm(t.kernel, t.block, t.dynamic_shared_bytes));
+}
+
 /// What a person reads.
 std::string report(const Lesson& lesson, const Settings& s, const Device& device, const Outcome& outcome) {
     const Verdict& v = outcome.verdict;
@@ -153,6 +160,7 @@ std::string report(const Lesson& lesson, const Settings& s, const Device& device
     } else if (const std::string why = why_no_time(s, outcome); !why.empty()) {
         text += "time   " + why + "\n";
     }
+    if (const auto tiling = tiling_of(lesson, s.shape.problem())) text += tiling_line(*tiling);
     const Resources r = resources(lesson);
     text += format("block  %d threads", r.threads_per_block);
     if (r.registers >= 0) text += format(", %d registers a thread", r.registers);
@@ -181,6 +189,8 @@ std::string json_report(const Lesson& lesson, const Settings& s, const Device& d
     json["beta"] = shape.beta;
     json["seed"] = s.seed;
     json["verdict"] = verdict_json(outcome.verdict);
+    const auto tiling = tiling_of(lesson, shape.problem());
+    if (tiling) json["tiling"] = tiling_json(*tiling);
     json["resources"] = resources_json(resources(lesson));
     json["time"] = outcome.speed ? speed_json(*outcome.speed) : Json(nullptr);
     return to_text(json);

@@ -150,6 +150,13 @@ Json speed_json(const Speed& speed) {
     return json;
 }
 
+Json tiling_json(const Tiling& t) {
+    return {
+        {"BM", t.tile.BM},    {"BN", t.tile.BN},
+        {"BK", t.tile.BK},    {"slices", t.slices},
+        {"blocks", t.blocks}, {"blocks_per_sm", blocks_per_sm(t.kernel, t.block, t.dynamic_shared_bytes)}};
+}
+
 Json lesson_json(const Lesson& lesson) {
     const std::string name = lesson.name;
     Json variants = Json::array();

@@ -48,6 +48,10 @@ Json resources_json(const Resources& resources);
 /// where the GPU does not tell), power_w (the loops' average, or null).
 Json speed_json(const Speed& speed);
 
+/// BM, BN, BK: of the C tile; slices: of K, for each C tile; blocks: of the launch; blocks_per_sm: that an SM
+/// has at once.
+Json tiling_json(const Tiling& tiling);
+
 /// What a lesson's descriptor says, as lessons.json has it: name, number ("09a"), part, ladder, tile {BM, BN,
 /// BK}, constants {TM, …}, block [x, y, z], dynamic_shared_bytes, variants [{text, architectures: {from} or
 /// {exactly}}]. Tile, constants, block and shared memory are those of the variant that is chosen.

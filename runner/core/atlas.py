@@ -13,7 +13,7 @@ GROUPS = ("aligned", "odd", "tiny")  # of shapes: see group_of
 TINY_MS = 0.020  # cuBLAS's time, below which launching counts as much as multiplying
 SLOW = 0.6  # a ratio that no shape which is not tiny should be below
 
-_BYTES = {"fp32": 4, "bf16": 2}  # of an element
+ELEMENT_BYTES = {"fp32": 4, "bf16": 2}  # of A, B and C alike
 _ALIGNED = 16  # bytes: what cp.async, TMA and cuBLAS's fast kernels copy at once
 
 
@@ -57,7 +57,7 @@ def group_of(run: Run) -> str:
     others."""
     if run["baseline_ms_median"] < TINY_MS:
         return "tiny"
-    return "odd" if any(pitch * _BYTES[run["variant"]] % _ALIGNED for pitch in (run["k"], run["n"])) else "aligned"
+    return "odd" if any(pitch * ELEMENT_BYTES[run["variant"]] % _ALIGNED for pitch in (run["k"], run["n"])) else "aligned"
 
 
 def groups(runs: Iterable[Run]) -> dict[str, Group]:

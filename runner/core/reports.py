@@ -35,6 +35,17 @@ class EnergyUse(TypedDict):
     power_w: float | None  # the loops' average
 
 
+class Tiling(TypedDict):
+    """How the kernel divided the problem."""
+
+    BM: int  # rows of a C tile
+    BN: int  # its columns
+    BK: int  # steps of K in a k-tile
+    slices: int  # of K, for each C tile (split-K)
+    blocks: int  # of the launch; fewer than C tiles · slices where they are persistent
+    blocks_per_sm: int  # that an SM has at once
+
+
 class Run(TypedDict, total=False):
     """One lesson at one size that it gets right; with times where the device has any."""
 
@@ -51,6 +62,7 @@ class Run(TypedDict, total=False):
     checked: int
     rms_error: float
     rms_limit: float
+    tiling: Tiling  # of a lesson that chooses it by the size; of others it is the descriptor's tile, and one slice
     ms_median: float
     ms_p10: float
     ms_p90: float

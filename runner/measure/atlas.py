@@ -16,7 +16,7 @@ from runner.core import descriptors, doctor, gpu, lesson, process, tables
 from runner.core.atlas import VARIANTS, AtlasRun, RecordedAtlas
 from runner.core.build import build
 from runner.core.process import Interrupted, say, say_all
-from runner.core.reports import Failed, LeftOut, Results
+from runner.core.reports import Failed, LeftOut, Results, Run
 from runner.core.results import RECORDED_SCHEMA, UserError, gpu_slug, installed, load
 from runner.measure.autotune import lost_in
 from runner.measure.recording import Recording, hash_of, named
@@ -216,8 +216,17 @@ def tile_of(results: RecordedAtlas) -> str:
     return "×".join(str(size) for size in results["tile"].values())
 
 
+def tiling_text(run: Run) -> str:
+    """`16×256×16 · 8`: the C tile, and the slices of K where there are several; nothing where the results do not say."""
+    if not (tiling := run.get("tiling")):
+        return ""
+    slices = f" · {tiling['slices']}" if tiling["slices"] > 1 else ""
+    return f"{tiling['BM']}×{tiling['BN']}×{tiling['BK']}{slices}"
+
+
 def _show(results: RecordedAtlas) -> None:
-    tile = tile_of(results)
+    chosen = any("tiling" in run for run in results["runs"])  # for each shape
+    tile = "" if chosen else tile_of(results)
     print(
         f"{results['device']['name']}, {results['variant']}: {results['lesson']}{f' ({tile})' if tile else ''}, "
         "ratio to cuBLAS in the same run"
@@ -232,11 +241,12 @@ def _show(results: RecordedAtlas) -> None:
         print(f"The lowest ratios, among shapes that take cuBLAS {1000 * recorded.TINY_MS:.0f} µs or longer:")
         rows = [
             [_text(_shape(run)), recorded.group_of(run), microseconds(run["ms_median"]), f"{run['tflops']:.3g}",
-             f"{run['ratio']:.3f}", short_kernel(run["baseline_kernel"])]
+             f"{run['ratio']:.3f}", *([tiling_text(run)] if chosen else []), short_kernel(run["baseline_kernel"])]
             for run in slowest
         ]  # fmt: skip
-        columns = ["M×N×K", "", "µs", "TFLOP/s", "ratio", "cuBLAS's kernel"]
-        tables.show(tables.grid(columns, rows, left=("", "cuBLAS's kernel")), 140)
+        tiles = ["C tile · slices"] if chosen else []
+        columns = ["M×N×K", "", "µs", "TFLOP/s", "ratio", *tiles, "cuBLAS's kernel"]
+        tables.show(tables.grid(columns, rows, left=("", *tiles, "cuBLAS's kernel")), 140)
 
 
 def _text(shape: Shape) -> str:

@@ -275,6 +275,8 @@ void add(Json& runs, Json& failed, const Lesson& lesson, const Shape& shape, con
                 {"checked", v.checked},     {"error_over_bound", v.error_over_bound},
                 {"rms_error", v.rms_error}, {"rms_limit", v.rms_limit}};
     run.update(shape_json(shape));
+    if (const auto tiling = gemm::tiling_of(lesson, shape.problem()))
+        run["tiling"] = gemm::tiling_json(*tiling);
     if (outcome.speed) run.update(gemm::speed_json(*outcome.speed));
     runs.push_back(std::move(run));
 }

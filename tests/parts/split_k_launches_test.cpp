@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/cpu/execution/device.hpp"
@@ -188,13 +189,58 @@ TEST_CASE("shares of the adding: where fewer blocks fit than were planned for, t
     gemm::Workload w(the_shape(true), test::seed());
     const gemm::Plan plan = lesson.prepare(w.problem());
     const std::vector<std::byte> expected = launched(lesson, w, plan.get());
+    const gemm::Tiling tiling = lesson.tiling(w.problem());
+    const std::string room =
+        std::to_string(gemm::blocks_per_sm(tiling.kernel, tiling.block, tiling.dynamic_shared_bytes));
+    CHECK(tiling.slices > 1);
     cpu_device::set_multiprocessors(1);  // each block waits for all of its C tile
     lesson.launch(w.problem(), plan.get(), nullptr);
-    CHECK(cpu_device::refusal() ==
-          "a cooperative launch of 48 blocks, but the device holds 5 at once (1 SM with room for 5 each)");
+    CHECK(cpu_device::refusal() == "a cooperative launch of " + std::to_string(tiling.blocks) +
+                                       " blocks, but the device holds " + room +
+                                       " at once (1 SM with room for " + room + " each)");
     CHECK(cudaGetLastError() == cudaErrorCooperativeLaunchTooLarge);
     cpu_device::set_multiprocessors(kMultiprocessors);
     CHECK(launched(lesson, w, plan.get()) == expected);
+}
+
+TEST_CASE(
+    "a lesson that chooses its C tiles says which, and into how many slices of K and blocks it divides "
+    "them") {
+    for (const char* name : {"15a_split_k", kChoose.lesson, "15c_wgmma"}) {
+        const gemm::Lesson& lesson = test::lesson(name);
+        for (const gemm::Reach& reach : lesson.reaching) {
+            const Device device(reach.multiprocessors);
+            const gemm::Workload w(test::shape_for(lesson, reach.M, reach.N, reach.K, false), test::seed());
+            const gemm::Tiling tiling = gemm::tiling_of(lesson, w.problem()).value();
+            const auto [BM, BN, BK] = tiling.tile;
+            INFO(name << ", " << reach.path << ": " << BM << "×" << BN << ", " << tiling.slices << " slices");
+            const std::int64_t down = gemm::ceil_div(reach.M, BM), across = gemm::ceil_div(reach.N, BN);
+            CHECK(tiling.blocks == down * across * tiling.slices);
+            CHECK(gemm::ceil_div(reach.K, BK) >= tiling.slices);
+            // By owner(), elements have the same C tile up to its last row and column, and no farther. Blocks
+            // are counted through all C tiles of a slice; those of a cluster through all slices of a C tile.
+            const bool cluster = std::string_view(name) == "15c_wgmma";
+            const auto tile_of = [&](std::int64_t row, std::int64_t col) {
+                const std::int64_t block = lesson.owner(w.problem(), row, col).block.x;
+                CHECK(block < tiling.blocks);
+                return cluster ? block / tiling.slices : block % (down * across);
+            };
+            CHECK(tile_of(std::min<std::int64_t>(BM, reach.M) - 1, std::min<std::int64_t>(BN, reach.N) - 1) ==
+                  tile_of(0, 0));
+            if (BM < reach.M) CHECK(tile_of(BM, 0) != tile_of(0, 0));
+            if (BN < reach.N) CHECK(tile_of(0, BN) != tile_of(0, 0));
+        }
+    }
+}
+
+TEST_CASE(
+    "a lesson with one C tile for all problems says nothing of a problem's, nor one of a problem without "
+    "products") {
+    const gemm::Workload some(test::shape(40, 33, 20, false), test::seed()),
+        none(test::shape(40, 33, 0, false), test::seed());
+    CHECK_FALSE(gemm::tiling_of(test::lesson("01_naive"), some.problem()));
+    CHECK(gemm::tiling_of(test::lesson(kChoose.lesson), some.problem()));
+    CHECK_FALSE(gemm::tiling_of(test::lesson(kChoose.lesson), none.problem()));
 }
 
 TEST_CASE("stream-K: where C tiles are shared there are no more blocks than SMs, so that all are resident") {

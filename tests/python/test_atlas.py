@@ -137,6 +137,9 @@ for size in options["--sizes"].split(","):
             "tflops": 2e-9 * m * n * k / ms, "baseline": "cublasGemmEx", "baseline_kernel": "kernel_128x256<float>",
             "baseline_ms_median": ms * (0.5 + m % 7 / 8), "ratio": 0.5 + m % 7 / 8, "sm_clock_mhz": 1980, "power_w": 500,
             "cache": "cold"}})
+        if does.get("chooses") == name:
+            chosen = {{"BM": 16, "BN": 256, "BK": 16}}
+            results["runs"][-1]["tiling"] = {{**chosen, "slices": 1 + m % 2, "blocks": 9, "blocks_per_sm": 3}}
     write("--so-far", results)
 write("--output", results)
 sys.exit(1 if results["failed"] else 0)
@@ -191,6 +194,18 @@ def test_both_types_at_every_shape(gpu: Checkout, approve: Approve) -> None:
     assert {path.name for path in (gpu.root / "out").iterdir()} == {
         f"{stem}.{suffix}" for stem in ("atlas_fp32", "atlas_bf16") for suffix in ("png", "svg")
     } | {"h200-atlas-fp32.json", "h200-atlas-bf16.json"}
+
+
+def test_what_a_lesson_chose_for_each_shape_is_recorded_and_told(gpu: Checkout) -> None:
+    does(gpu, chooses="02_coalesced")
+    said = gpu.run("atlas", "--dtype", "fp32", status=0).stdout
+    found = written(gpu)
+    assert list(misfits(found | {"commit": ""}, RecordedAtlas)) == []
+    assert all(one["tiling"]["slices"] == 1 + one["m"] % 2 for one in found["runs"])
+    assert said.startswith("NVIDIA H200, fp32: 02_coalesced, ratio")  # which has no tile of its own
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in said.splitlines()]
+    shown = {row[0]: row[5] for row in rows if len(row) == 7}
+    assert (shown["105×1429×10497"], shown["4368×4192×96"]) == ("16×256×16 · 2", "16×256×16")
 
 
 def test_one_type_one_set_and_a_lesson(gpu: Checkout) -> None:

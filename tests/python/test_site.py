@@ -108,7 +108,7 @@ def _wrong(pages: dict[str, _Page], site: Path) -> Iterator[str]:
             there = "index.html" if there == "." else there
             if not (site / there).is_file():
                 yield f"{address}: {link} is not there"
-            elif there.startswith("explore/"):
+            elif there.startswith(("explore/", "atlas/")):
                 continue  # whose fragment is what is chosen
             elif parts.fragment and there in pages and parts.fragment not in pages[there].ids | {"__drawer", "__search"}:
                 yield f"{address}: {link}: no such place"
@@ -494,7 +494,25 @@ def test_ones_progress_is_a_page_whose_links_lead_to_the_lessons(site: Path, bro
         visit.clean()
 
 
-@pytest.mark.parametrize("address", ["progress/index.html", "layouts/index.html"])
+def test_a_lessons_shapes_are_those_of_its_type(site: Path, browser: Browser) -> None:
+    with browser.visit((site / "15_split_k" / "index.html").as_uri()) as visit:
+        visit.page.click(".beside >> text=shape atlas")
+        visit.page.wait_for_url("**/atlas/index.html")
+        frame = visit.page.frame_locator("iframe.explorer")
+        frame.locator("#fp32[aria-pressed=true]").wait_for()
+        visit.page.goto((site / "15_split_k" / "c_wgmma" / "index.html").as_uri())
+        visit.page.click(".beside >> text=shape atlas")
+        visit.page.wait_for_url("**/atlas/index.html#type=bf16")
+        frame.locator("#bf16[aria-pressed=true]").wait_for()
+        frame.locator('[data-shape="16×28672×4096"]').click()
+        frame.locator("text=A link to this shape").click()
+        visit.page.wait_for_url("**/atlas/page.html#type=bf16&shape=16x28672x4096")
+        visit.page.click("#shape table a")
+        visit.page.wait_for_url("**/15_split_k/c_wgmma/index.html")
+        visit.clean()
+
+
+@pytest.mark.parametrize("address", ["progress/index.html", "layouts/index.html", "atlas/index.html"])
 def test_a_page_in_a_frame_says_its_name_once_and_has_the_room_beside_it(site: Path, browser: Browser, address: str) -> None:
     with browser.visit((site / address).as_uri(), width=1366, height=768) as visit:
         frame = visit.page.frame_locator("iframe.explorer")

@@ -1,4 +1,4 @@
-// Pages in frames, the explorer and one's progress, have the colours of this one; website/explorer/theme.js listens.
+// Pages in frames, the explorer and others, have the colours of this one; website/explorer/theme.js listens.
 (() => {
   const tell = (frame) => {
     const gemmTheme = document.body.dataset.mdColorScheme === "slate" ? "dark" : "light";
@@ -10,6 +10,12 @@
   });
   new MutationObserver(all).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
   all();
+})();
+
+// What the address asks such a page for, as the atlas for a shape, is for the frame.
+(() => {
+  const frame = document.querySelector('iframe.explorer[src="page.html"]');
+  if (frame && location.hash) frame.src = `page.html${location.hash}`;
 })();
 
 // Lesson 01 beside lesson 02: how much of the picture is the first one's.

@@ -188,4 +188,15 @@ inline Owner owner(const Problem& p, std::int64_t row, std::int64_t col) {
     });
 }
 
+/// For tiling(). kernel(S{}): a kernel that calls compute() with it.
+template <class Kernel>
+Tiling tiling(const Problem& p, const Kernel& kernel) {
+    return Sizes::with(policy_for(p), [&](auto policy) -> Tiling {
+        using S = decltype(policy);
+        return {{S::BM, S::BN, S::BK}, 1,
+                blocks_of<S>(p),       reinterpret_cast<const void*>(kernel(policy)),
+                dim3(S::THREADS),      S::SHARED};
+    });
+}
+
 }  // namespace gemm::wgmma::persistent

@@ -69,6 +69,8 @@ std::vector<std::string> lesson_names() {
     return names;
 }
 
+const std::vector<std::string> kTilingKeys{"BM", "BN", "BK", "slices", "blocks", "blocks_per_sm"};
+
 void require_keys(const Json& object, const std::vector<std::string>& keys) {
     for (const std::string& key : keys) {
         INFO(key << " in " << object.dump());
@@ -378,7 +380,29 @@ TEST_CASE("bench: its JSON has the fields of the results file") {
         CHECK(run.at("error_over_bound") <= 1.0);
         CHECK(run.at("rms_error") <= run.at("rms_limit"));
         CHECK_FALSE(run.contains("tflops"));
+        const bool chooses = test::lesson(names[i % names.size()]).tiling != nullptr;
+        REQUIRE(run.contains("tiling") == chooses);
+        if (chooses) require_keys(run.at("tiling"), kTilingKeys);
     }
+}
+
+TEST_CASE("how a problem is divided is told of a lesson that chooses it, and of no other") {
+    const std::string size = " --m 40 --n 33 --k 20";
+    const Json runs =
+        Json::parse(
+            run_program("gemm_bench --sizes 40x33x20 --verify-only --lessons 01_naive,15d_choose").out)
+            .at("runs");
+    CHECK_FALSE(runs.at(0).contains("tiling"));
+    const Json& tiling = runs.at(1).at("tiling");
+    require_keys(tiling, kTilingKeys);
+    CHECK(tiling.at("blocks") == gemm::ceil_div(40, tiling.at("BM")) * gemm::ceil_div(33, tiling.at("BN")) *
+                                     tiling.at("slices").get<int>());
+    CHECK(tiling.at("blocks_per_sm") >= 1);
+    CHECK(Json::parse(run_program("15d_choose --json" + size).out).at("tiling") == tiling);
+    CHECK_FALSE(Json::parse(run_program("01_naive --json" + size).out).contains("tiling"));
+    require_contains(run_program("15d_choose" + size).out,
+                     "tiles  " + std::to_string(tiling.at("BM").get<int>()) + "x");
+    CHECK(run_program("01_naive" + size).out.find("tiles  ") == std::string::npos);
 }
 
 TEST_CASE("bench: lessons of one type are measured together and rows say which") {
