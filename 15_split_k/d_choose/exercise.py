@@ -10,17 +10,17 @@ _LAUNCH, _MEET, _MEET_EACH = 3200, 910, 100  # ns
 EXERCISE = Exercise(
     task="the blocks of a C tile share the work of adding up its slices. Write how they meet, and which part each adds up.",
     gaps={
-        "meeting": Gap(
-            "this thread speaks for its block, whose sums are stored. `arrived` counts the blocks of the C tile that have come; "
-            "`none` is what it holds before the first has. Count this block, so that whoever reads the count may read its sums, "
-            "and wait until `all` blocks have been counted. Afterwards this thread may read the sums of all of them.",
-            "",
-        ),
         "part": Gap(
             "groups of four sums are counted row by row through the rows of the C tile that exist; there are `fours` of them. "
             "All blocks are resident, so all add. This one adds up those from `begin` to before `end`. Each of them belongs to "
             "one of the work.slices blocks, also where they do not divide evenly.",
             "const int begin = fours / work.slices * work.slice, end = begin + fours / work.slices;",
+        ),
+        "meeting": Gap(
+            "this thread speaks for its block, whose sums are stored. `arrived` counts the blocks of the C tile that have come; "
+            "`none` is what it holds before the first has. Count this block, so that whoever reads the count may read its sums, "
+            "and wait until `all` blocks have been counted. Afterwards this thread may read the sums of all of them.",
+            "",
         ),
     },
     hints=(
