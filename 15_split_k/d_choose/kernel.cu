@@ -129,11 +129,16 @@ struct Spread {
         return (std::int64_t{slice} * tiles + work.number) * (S::BM * S::BN);
     }
 
+    /// Of the C tile's blocks.
+    __device__ __forceinline__ unsigned* counter_of(const gemm::Slice& work) const {
+        return &partials.arrived[work.number];
+    }
+
     /// Until all slices of the C tile have left their sums.
     __device__ __forceinline__ void meet(const gemm::Slice& work) const {
         __syncthreads();  // all of the block's sums are stored before one thread reports it
         if (threadIdx.x == 0) {
-            unsigned* const arrived = &partials.arrived[work.number];
+            unsigned* const arrived = counter_of(work);
             const unsigned none = partials.launch << 8, all = static_cast<unsigned>(work.slices);
             atomicMax(arrived, none);  // from 0, or what an aborted launch has left, to this launch's zero
             // gap: meeting
@@ -152,7 +157,7 @@ struct Spread {
         __syncthreads();  // all of the block's sums are stored before one thread reports it
         bool last = false;
         if (threadIdx.x == 0) {
-            unsigned* const arrived = &partials.arrived[work.number];
+            unsigned* const arrived = counter_of(work);
             const unsigned none = partials.launch << 8, all = static_cast<unsigned>(work.slices);
             atomicMax(arrived, none);
             last = gemm::ptx::add_acquire_release(arrived, 1) - none == all - 1;
