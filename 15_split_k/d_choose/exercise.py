@@ -35,14 +35,10 @@ EXERCISE = Exercise(
     starter_fails="unordered_blocks",
 )
 
-# In meet(), which waits; come_last() has a counter, too.
-_MEETING = "reports it\n        if (threadIdx.x == 0) {\n            unsigned* const arrived = &partials.arrived["
-
 HUNT = Hunt(
-    task="this kernel is right wherever C is one C tile wide, K is in one piece, or no block waits. Find out for whom a block "
-    "waits.",
+    task="this kernel is right wherever C is one C tile wide, or K is in one piece. Find out for whom a block waits.",
     bug={
-        _MEETING + "work.number];": _MEETING + "work.tile.m];",
+        "&partials.arrived[work.number]": "&partials.arrived[work.tile.m]",
     },
     hints=(
         "A block may read sums only when all slices of its C tile have been stored. How does it know that they have?",
