@@ -27,11 +27,12 @@ NO_BRANCH = (
 # of its heights in BF16 and to two of them in FP16, too, whose text is the same: eight heights in both types are more than a
 # check has time for; 14c is 13e's composition. Of few k-tiles no small problem has 256 rows, and only there is C not read: their
 # mistakes.toml have a kernel with 256 rows for every problem, which is right. So has 15d's with slices of 16×256 and of 128×128,
-# which no small problem has; and only with 32×64 does it come to each way of adding slices up, whose text is the same. 15a's and 15d's divide() and 15b's prepare_shape() come to an end of their own where the device has no room for a
-# workspace: tests/parts/split_k_launches_test.cpp takes the room away. On no GPU is an SM too small for all of 15d's blocks. 15c
-# comes to three of its sizes in BF16, whose text FP16 and the other sizes share: its mistakes.toml has a kernel with each of
-# these for every problem, which is right. Of a size it comes to one number of slices: what adds them has one text for all. Else
-# it calls 14c's, which has cases of its own.
+# which no small problem has; and only with 32×64 does it come to each way of adding slices up, whose text is the same. 15a's and
+# 15d's divide() and 15b's prepare_shape() come to an end of their own where the device has no room for a workspace:
+# tests/parts/split_k_launches_test.cpp takes the room away. On no GPU is an SM too small for all of 15d's blocks. 15c comes to
+# three of its sizes in BF16, whose text FP16 and the other sizes share: its mistakes.toml has a kernel with each of these for
+# every problem, which is right. Of a size it comes to one number of slices: what adds them has one text for all. Else it calls
+# 14c's, which has cases of its own.
 _FEWER = r"__half.*Policy<({0}),|Policy<({0}),.*__half|{1}<"
 _TALLEST = r"Policy<256, 4>, false|launch_policy<.*Policy<256, 4> >"
 ELSEWHERE = {
@@ -39,7 +40,8 @@ ELSEWHERE = {
     "15b_stream_k": re.compile(r"prepare_shape<"),
     "15c_wgmma": re.compile(r"__half|wgmma::Shape<|::add<|ShortShape<(64|96|128|144|160)"),
     "15d_choose": re.compile(
-        r"divide\(|require_one\(|ThinShape<(16, 256|128, 128),|Spread<(?!.*ThinShape<32, 64,).*>::(store|add|add_fours|come_last)\b"
+        r"divide\(|require_one\(|ThinShape<(16, 256|128, 128),"
+        r"|Spread<(?!.*ThinShape<32, 64,).*>::(store|add|add_fours|come_last)\b"
     ),
     "13d_ping_pong": re.compile(_FEWER.format("64, 256|128, 128", "with_policy")),
     "13e_overlapped": re.compile(_FEWER.format("256|224|192|144|128|112", "with_one_of") + "|" + _TALLEST),
