@@ -826,7 +826,6 @@ def test_what_is_of_a_library_is_left_out_and_said(tmp_path: Path) -> None:
         "policy",
         "n_of",
         "compare",
-        "of_defaults",
     }
     empty = "../../no_such_module/half.hpp, no_such_library/handle.h"
     assert f"Headers that are not here count as empty: {empty}." in done.stdout
