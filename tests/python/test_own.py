@@ -54,6 +54,8 @@ def traced(file: Path, *options: str) -> tuple[dict, int]:
         ("volta", ["--call=doubles<<<dim3(N/8,M/8),32>>>", "--sizes=16x16x32"]),
         ("views", ["--call=views(M,N,K,A,lda,B,C)", "--sizes=8x16x16", "--variant=fp32.nt", "--lda=20"]),
         ("instructions", ["--call=all_of_them<<<M,N>>>", "--sizes=2x64x16"]),
+        ("low_bits", ["--call=strip<<<1,128>>>", "--variant=fp16_fp32.nt", "--sizes=64x8x48"]),
+        ("low_bits", ["--call=by_address(K,A,B,C)", "--variant=fp16_fp32.nt", "--sizes=64x8x48"]),
         ("instructions", ["--call=arrivals<<<M,128>>>", "--sizes=2x64x512"]),
         (
             "hopper",
@@ -804,6 +806,26 @@ def test_a_class_is_found_by_its_head_whatever_it_is_derived_from() -> None:
             assert found
             assert found.name == "a"
             assert foreign().without(text, [found]).split() == ["int", "before;", "int", "behind;"]
+
+
+def test_members_of_templates_may_be_called_without_the_keyword(tmp_path: Path) -> None:
+    file = tmp_path / "k.cu"
+    text = """struct Add {
+    template <int BY> static __device__ float sum(float a, float b) { return a + BY * b; }
+    template <class T> __device__ T as(T x) { return x; }
+};
+template <class OPERATION>
+__global__ void rows(int N, int K, const float* A, const float* B, float* C) {
+    OPERATION operation;
+    float sum = 0.0f;
+    for (int k = 0; k < K; ++k)
+        sum = OPERATION::sum<1>(sum, operation.as<float>(A[blockIdx.x * K + k]) * B[k * N + threadIdx.x]);
+    C[blockIdx.x * N + threadIdx.x] = sum;
+}
+"""
+    file.write_text(text, encoding="utf-8")
+    found, status = traced(file, "--call=rows<Add><<<M, N>>>(N, K, A, B, C)", "--sizes=2x32x16")
+    assert (found["error"], found["findings"], found["verdict"]["passed"], status) == (None, [], True, 0)
 
 
 def test_what_is_of_a_library_is_left_out_and_said(tmp_path: Path) -> None:
