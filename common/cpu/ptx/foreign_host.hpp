@@ -99,6 +99,11 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, void (*kernel)
                                      ::cpu_device::attributes_of(*config), arguments);
 }
 
+// A kernel that may begin while the one in front of it ends begins behind it here. (The union's name for that
+// is another int of it.)
+constexpr auto cudaLaunchAttributeProgrammaticStreamSerialization = static_cast<cudaLaunchAttributeID>(6);
+#define programmaticStreamSerializationAllowed cooperative
+
 enum cudaSharedMemConfig {
     cudaSharedMemBankSizeDefault,
     cudaSharedMemBankSizeFourByte,
@@ -252,6 +257,9 @@ inline const char* cublasGetStatusString(cublasStatus_t status) {
 inline const char* cublasGetStatusName(cublasStatus_t status) {
     return cublasGetStatusString(status);
 }
+#define cublasCreate_v2 cublasCreate
+#define cublasDestroy_v2 cublasDestroy
+#define cublasSetStream_v2 cublasSetStream
 #define CPU_DEVICE_CUBLAS(name)            \
     template <class... A>                  \
     cublasStatus_t name(A&&...) {          \
