@@ -591,15 +591,15 @@ def test_planted_bugs_are_found_at_lines_of_their_file() -> None:
 
 
 def test_an_unknown_instruction_is_named_with_its_place(tmp_path: Path) -> None:
-    file = tmp_path / "popc.cu"
+    file = tmp_path / "bfind.cu"
     file.write_text(
         "__global__ void k(float* C) {\n    unsigned n;\n"
-        '    asm("popc.b32 %[out], %[in];" : [out] "=r"(n) : [in] "r"(7u));\n    C[0] = n;\n}\n',
+        '    asm("bfind.u32 %[out], %[in];" : [out] "=r"(n) : [in] "r"(7u));\n    C[0] = n;\n}\n',
         encoding="utf-8",
     )
     done = inspect(file, "--call=k<<<1, 1>>>(C)", "--sizes=1x1x1")
     assert done.returncode == 1
-    assert f"popc.b32 at {file}:3 " in done.stdout
+    assert f"bfind.u32 at {file}:3 " in done.stdout
 
 
 def test_a_kernel_that_does_not_compile_is_told_with_its_place(tmp_path: Path) -> None:
