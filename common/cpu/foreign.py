@@ -5,6 +5,7 @@
     assert(condition)                       ->  CPU_DEVICE_ASSERT(condition), which names its place
     __noinline__                            ->  __attribute__((noinline))
     cudaLaunchKernel((void*)kernel, ...)    ->  cudaLaunchKernel(kernel, ...), whose type says the arguments
+    const void* k = (const void*)kernel;    ->  const void* k = ::cpu_device::address_of(kernel); remembers its type for launches
     int main(...) { ... }                   ->  nothing
 
 Every line keeps its file and its number.
@@ -32,6 +33,12 @@ NOT_INLINE = re.compile(r"\b__noinline__\b")
 HIDDEN_KERNEL = re.compile(
     r"\bcudaLaunch(?:Cooperative)?Kernel(?:ExC)?\s*\((?:[^,;()]*,)?\s*"
     r"(?P<cast>\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*\)|(?:reinterpret|static|const)_cast<[^<>]*>)"
+)
+LAUNCH_BY_ADDRESS = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel(?:ExC)?\s*\(")
+# Of something that has a name, which may be a kernel.
+TO_ADDRESS = re.compile(
+    r"(?P<cast>\(\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*\)|\breinterpret_cast<\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*>)"
+    r"\s*(?:\(\s*)?(?P<name>&?\s*[A-Za-z_]\w*(?:\s*<[^;()]*>)?)\s*[;,)]"
 )
 FUNCTION = re.compile(r"(?P<name>[A-Za-z_~][\w:]*)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)[^(){};=]*\{")
 OF_DEVICE = re.compile(r"\b__(?:global|device)__\b")
@@ -257,7 +264,15 @@ def prepared(text: str) -> str:
     code = code_of(text)
     edits = [(*found.span(), "CPU_DEVICE_ASSERT") for found in ASSERT.finditer(code)]
     edits += [(*found.span(), "__attribute__((noinline))") for found in NOT_INLINE.finditer(code)]
-    edits += [(*found.span("cast"), "") for found in HIDDEN_KERNEL.finditer(code)]
+    casts = {found.span("cast") for found in HIDDEN_KERNEL.finditer(code)}
+    edits += [(*cast, "") for cast in casts]
+    if LAUNCH_BY_ADDRESS.search(code):
+        for found in TO_ADDRESS.finditer(code):
+            start, end = found.span("cast")
+            if not any(start < other_end and other_start < end for other_start, other_end in casts):
+                edits.append((start, end, "::cpu_device::address_of"))
+                if "(" not in code[end : found.start("name")]:
+                    edits += [(found.start("name"),) * 2 + ("(",), (found.end("name"),) * 2 + (")",)]
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
     return with_ptx(text)

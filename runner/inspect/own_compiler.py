@@ -19,6 +19,14 @@ _ERROR = re.compile(
     r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?:(?:fatal )?error: |note: in expansion of macro )", re.MULTILINE
 )
 _REQUIRED = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? +required from here", re.MULTILINE)
+# What g++ says where a template's member is called without the keyword, which nvcc does not ask for in code of the device:
+# T::f<1>(x) for T::template f<1>(x).
+_KEYWORD = re.compile(
+    r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? error: "
+    r"(?:invalid operands of types .<unresolved overloaded function type>|expected primary-expression before )",
+    re.MULTILINE,
+)
+_MEMBER = re.compile(r"(?P<of>::|\.|->)\s*(?P<name>[A-Za-z_]\w*\s*<(?!<|=))")
 # The toolkit's: what they declare is in common/cpu/ptx/foreign.hpp, or is nowhere.
 _OF_TOOLKIT = (
     "cublas.h", "cublas_v2.h", "cublasLt.h", "cublasXt.h", "cuda_profiler_api.h", "cudaProfiler.h",
@@ -131,6 +139,8 @@ class Compiler:
         """Leaves out a header that is not here, or what the errors are in and the call may not need; whether there is one."""
         if missing := _MISSING.search(said):
             return self._without_header(missing["header"])
+        if self._with_keywords(said):
+            return True
         for pattern in (_ERROR, _REQUIRED):  # the second: of errors in templates that are not the file's
             places = {Place(found["file"], int(found["line"])) for found in pattern.finditer(said)}
             offsets = [offset for place in places if (offset := place.offset(self._text, self._name)) is not None]
@@ -155,6 +165,18 @@ class Compiler:
         self._text = foreign().without(self._text, sorted(unwanted, key=lambda function: -function.start))
         self.functions += [function.name for function in unwanted if function.name]
         return bool(unwanted)
+
+    def _with_keywords(self, said: str) -> bool:
+        """Writes `template` where g++ may miss it; whether it has written any."""
+        before = self._text
+        for found in {(found["file"], int(found["line"])) for found in _KEYWORD.finditer(said)}:
+            end = Place(*found).offset(self._text, self._name)
+            if end is not None:
+                start = self._text.rfind("\n", 0, end) + 1
+                self._text = (
+                    self._text[:start] + _MEMBER.sub(r"\g<of>template \g<name>", self._text[start:end]) + self._text[end:]
+                )
+        return self._text != before
 
     def _without_assertions(self, offsets: list[int]) -> bool:
         """Leaves out assertions that do not compile: those of who only compiles with -DNDEBUG."""

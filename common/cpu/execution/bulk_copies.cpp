@@ -27,7 +27,20 @@ void BulkCopies::begin_block(const Grid& grid, std::byte* dynamic_shared, std::s
     };
     for (const SharedArray& a : *grid.shared) add(shared_array_address(a), a.bytes);
     if (grid.dynamic_shared_bytes > 0) add(dynamic_shared, grid.dynamic_shared_bytes);
+    if (tolerant()) number_by_address();
     images_used_ = false;
+}
+
+void BulkCopies::number_by_address() {
+    constexpr std::size_t kWindow = 1u << 18;  // that a matrix descriptor can name
+    const auto low = [](const Image& a) { return reinterpret_cast<std::uintptr_t>(a.start) % kWindow; };
+    for (const Image& a : arrays_) {
+        if (low(a) + a.bytes > kWindow) return;
+        for (const Image& other : arrays_) {
+            if (&a != &other && low(a) < low(other) + other.bytes && low(other) < low(a) + a.bytes) return;
+        }
+    }
+    for (Image& a : arrays_) a.number = static_cast<unsigned>(low(a));
 }
 
 void BulkCopies::use_images() {
@@ -77,9 +90,12 @@ std::optional<unsigned> BulkCopies::number_near(const void* generic) const {
 }
 
 std::byte* BulkCopies::pointer_near(unsigned number) const {
-    const Image* last = nullptr;  // that begins at that number or before it
+    const Image* last = nullptr;  // that begins at that number or before it; else the first
     for (const Image& a : arrays_) {
-        if (last == nullptr || (number >= a.number && a.number >= last->number)) last = &a;
+        const bool before = a.number <= number;
+        const bool better = last == nullptr || (last->number <= number ? before && a.number > last->number
+                                                                       : before || a.number < last->number);
+        if (better) last = &a;
     }
     if (last == nullptr) return nullptr;
     return last->start + (static_cast<std::int64_t>(number) - static_cast<std::int64_t>(last->number));

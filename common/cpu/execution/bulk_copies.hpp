@@ -115,6 +115,9 @@ class BulkCopies {
         std::size_t bytes, offset;
         unsigned number;
     };
+    /// As a GPU has it, the lowest bits of a generic address: there are sources that take them without
+    /// __cvta_generic_to_shared(). Where two arrays would have the same, all keep the numbers they have.
+    void number_by_address();
     std::byte* image(std::byte* shared);
     void use_images();
     void shuffle(BulkCopy& copy, Dice& dice) const;

@@ -13,6 +13,7 @@
 #include <cfloat>
 #include <climits>
 #include <cstdlib>
+#include <cuda/atomic>
 #include <cuda/barrier>
 #include <cuda/pipeline>
 #include <limits>
@@ -21,6 +22,10 @@
 #include "common/cpu/ptx/foreign_math.hpp"
 #include "common/cpu/ptx/foreign_narrow.hpp"
 #include "common/cpu/ptx/inline_ptx.hpp"
+
+namespace cuda::std {
+using namespace ::std;
+}
 
 namespace cpu_device {
 bool helpers_may_share();  // common/cpu/execution/device.hpp

@@ -7,6 +7,8 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
+#include <map>
+
 #include "common/cpu/ptx/shared_numbers.hpp"
 
 using cudaError = cudaError_t;
@@ -31,7 +33,55 @@ cudaError_t launch_with(void (*kernel)(P...), dim3 grid, dim3 block, std::size_t
     }
     (std::index_sequence_for<P...>{});
 }
+
+/// A kernel of which the host has the address alone, and how to launch it.
+struct ByAddress {
+    cudaError_t (*launch)(const void* kernel, dim3 grid, dim3 block, std::size_t bytes, cudaStream_t stream,
+                          const LaunchAttributes& attributes, void** arguments);
+};
+inline std::map<const void*, ByAddress>& kernels_by_address() {
+    static std::map<const void*, ByAddress> all;
+    return all;
+}
+template <class... P>
+void* address_of(void (*kernel)(P...)) {
+    void* const address = reinterpret_cast<void*>(kernel);
+    kernels_by_address()[address] = {[](const void* known, dim3 grid, dim3 block, std::size_t bytes,
+                                        cudaStream_t stream, const LaunchAttributes& attributes,
+                                        void** arguments) {
+        return launch_with(reinterpret_cast<void (*)(P...)>(const_cast<void*>(known)), grid, block, bytes,
+                           stream, attributes, arguments);
+    }};
+    return address;
+}
+/// What a cast to void* of anything else gives.
+template <class T>
+requires(!(std::is_function_v<T> ||
+           (std::is_pointer_v<T> && std::is_function_v<std::remove_pointer_t<T>>))) __forceinline__
+    void* address_of(const T& value) {
+    return (void*)value;
+}
+inline cudaError_t launch_with(const void* kernel, dim3 grid, dim3 block, std::size_t bytes,
+                               cudaStream_t stream, const LaunchAttributes& attributes, void** arguments) {
+    const auto known = kernels_by_address().find(kernel);
+    if (known == kernels_by_address().end()) return cudaErrorInvalidDeviceFunction;
+    return known->second.launch(kernel, grid, block, bytes, stream, attributes, arguments);
+}
 }  // namespace cpu_device
+inline cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                    std::size_t bytes = 0, cudaStream_t stream = nullptr) {
+    return ::cpu_device::launch_with(kernel, grid, block, bytes, stream, {}, arguments);
+}
+inline cudaError_t cudaLaunchCooperativeKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                               std::size_t bytes = 0, cudaStream_t stream = nullptr) {
+    return ::cpu_device::launch_with(kernel, grid, block, bytes, stream, {dim3(), true}, arguments);
+}
+inline cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel,
+                                       void** arguments) {
+    return ::cpu_device::launch_with(kernel, config->config_gridDim, config->config_blockDim,
+                                     config->dynamicSmemBytes, config->stream,
+                                     ::cpu_device::attributes_of(*config), arguments);
+}
 template <class... P>
 cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments,
                              std::size_t bytes = 0, cudaStream_t stream = nullptr) {
@@ -48,6 +98,11 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, void (*kernel)
                                      config->dynamicSmemBytes, config->stream,
                                      ::cpu_device::attributes_of(*config), arguments);
 }
+
+// A kernel that may begin while the one in front of it ends begins behind it here. (The union's name for that
+// is another int of it.)
+constexpr auto cudaLaunchAttributeProgrammaticStreamSerialization = static_cast<cudaLaunchAttributeID>(6);
+#define programmaticStreamSerializationAllowed cooperative
 
 enum cudaSharedMemConfig {
     cudaSharedMemBankSizeDefault,
@@ -202,6 +257,9 @@ inline const char* cublasGetStatusString(cublasStatus_t status) {
 inline const char* cublasGetStatusName(cublasStatus_t status) {
     return cublasGetStatusString(status);
 }
+#define cublasCreate_v2 cublasCreate
+#define cublasDestroy_v2 cublasDestroy
+#define cublasSetStream_v2 cublasSetStream
 #define CPU_DEVICE_CUBLAS(name)            \
     template <class... A>                  \
     cublasStatus_t name(A&&...) {          \

@@ -181,6 +181,68 @@ CPU_DEVICE_REDUCE(__reduce_and_sync, a& b)
 CPU_DEVICE_REDUCE(__reduce_or_sync, a | b)
 #undef CPU_DEVICE_REDUCE
 
+namespace cpu_device {
+/// For each lane, which lanes have the same value.
+inline void match(unsigned lanes, const std::uint64_t* in, const int*, int, std::uint64_t* out) {
+    for (int lane = 0; lane < 32; ++lane) {
+        out[lane] = 0;
+        for (int other = 0; other < 32; ++other) {
+            if ((lanes >> other & 1) != 0 && in[other] == in[lane]) out[lane] |= std::uint64_t{1} << other;
+        }
+    }
+}
+}  // namespace cpu_device
+template <class T>
+unsigned __match_any_sync(unsigned mask, T value, ::cpu_device::Here here = {}) {
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    return static_cast<unsigned>(::cpu_device::collective(mask, ::cpu_device::match,
+                                                          __builtin_bit_cast(Bits, value), 0, 32,
+                                                          {"__match_any_sync()", here.file, here.line}));
+}
+template <class T>
+unsigned __match_all_sync(unsigned mask, T value, int* all, ::cpu_device::Here here = {}) {
+    *all = __match_any_sync(mask, value, here) == mask;
+    return *all ? mask : 0;
+}
+
+// Two and four sums at once (CUDA C++ Programming Guide, "atomicAdd()": each is atomic, and not all
+// together).
+__forceinline__ float2 atomicAdd(float2* address, float2 value, ::cpu_device::Here here = {}) {
+    return {atomicAdd(&address->x, value.x, here), atomicAdd(&address->y, value.y, here)};
+}
+__forceinline__ float4 atomicAdd(float4* address, float4 value, ::cpu_device::Here here = {}) {
+    return {atomicAdd(&address->x, value.x, here), atomicAdd(&address->y, value.y, here),
+            atomicAdd(&address->z, value.z, here), atomicAdd(&address->w, value.w, here)};
+}
+
+inline unsigned umin(unsigned a, unsigned b) {
+    return a < b ? a : b;
+}
+inline unsigned umax(unsigned a, unsigned b) {
+    return a < b ? b : a;
+}
+inline unsigned __float2uint_rz(float x) {
+    return x > 0.0f ? x >= 4294967296.0f ? 0xffffffffu : static_cast<unsigned>(x) : 0u;
+}
+inline unsigned long long __brevll(unsigned long long x) {
+    return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 |
+           __brev(static_cast<unsigned>(x >> 32));
+}
+inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<unsigned long long>(static_cast<Wide>(a) * b >> 64);
+}
+inline double __hiloint2double(int high, int low) {
+    return __builtin_bit_cast(double, static_cast<unsigned long long>(static_cast<unsigned>(high)) << 32 |
+                                          static_cast<unsigned>(low));
+}
+#define __assume(expression) __builtin_assume(expression)
+
+/// A kernel of the stream does not begin before the one in front of it has ended.
+inline void cudaGridDependencySynchronize() {}
+inline void cudaTriggerProgrammaticLaunchCompletion() {}
+
 /// There is no time on the CPU device.
 inline long long clock64() {
     return 0;

@@ -112,6 +112,21 @@ __forceinline__ int __half2int_rn(__half value) {
 __forceinline__ int __half2int_rz(__half value) {
     return __float2int_rz(static_cast<float>(value));
 }
+__forceinline__ __half __short2half_rn(short value) {
+    return __half(value);
+}
+__forceinline__ __half __ushort2half_rn(unsigned short value) {
+    return __half(value);
+}
+__forceinline__ __half __hfma_relu(__half a, __half b, __half c) {
+    return __hmax(__hfma(a, b, c), __half(0.0f));
+}
+__forceinline__ __half2 __hfma2_relu(__half2 a, __half2 b, __half2 c) {
+    return __half2(__hfma_relu(a.x, b.x, c.x), __hfma_relu(a.y, b.y, c.y));
+}
+__forceinline__ bool __hisinf(__half value) {
+    return std::isinf(static_cast<float>(value));
+}
 __forceinline__ short __half_as_short(__half value) {
     return __builtin_bit_cast(short, value);
 }

@@ -117,9 +117,10 @@ class Parser {
         if (peek() == '@') {
             ++at_;
             if (peek() == '!') it.negated = true, ++at_;
-            if (peek() == '%' && peek(1) == '%') at_ += 2;
+            if (peek() == '%' && digit(peek(1)))  // an operand, which has no type for it
+                return void(p_.readable = false);
+            while (peek() == '%') ++at_;
             const std::size_t from = at_;
-            if (peek() == '%') return void(p_.readable = false);  // an operand, which has no type for it
             while (word(peek())) ++at_;
             it.predicate = name(from);
             skip();

@@ -60,6 +60,11 @@ __device__ void lanes() {
     assert(got == 15);
     asm("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(got) : "r"(lane));
     assert(got == 31);
+    unsigned elected = 0;
+    asm volatile("{ .reg .b32 %rx; .reg .pred %px; elect.sync %rx|%px, %1; @%px mov.s32 %0, 1; }"
+                 : "+r"(elected)
+                 : "r"(0xffffffffu));
+    assert(__popc(__ballot_sync(0xffffffffu, elected)) == 1);
     asm("mov.u32 %0, %%lanemask_le;" : "=r"(got));
     assert(__popc(got) == lane + 1);
     __shared__ unsigned count;
