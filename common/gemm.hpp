@@ -195,7 +195,8 @@ struct Lesson {
                             std::int64_t col) = nullptr;
 
     /// Into which C tiles, and how many slices of K, `launch` divides a problem with something to multiply,
-    /// as long as there is room for a workspace. Null where that is `configuration()` and one slice for each.
+    /// as long as there is room for a workspace. Null where a lesson does not say: as a rule that is
+    /// `configuration()` and one slice for each (13e and 15b choose, too).
     Tiling (*tiling)(const Problem&) = nullptr;
 
     std::size_t chosen = 0;  // of `variants`, which it runs with: set by with_variant(), not by a descriptor

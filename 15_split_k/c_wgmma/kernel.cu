@@ -31,7 +31,7 @@
 
 namespace lesson_15c {
 
-constexpr int BLOCKS = 2;       // on an SM, where C tiles are small
+constexpr int BLOCKS = 2;       // on an SM, of C tiles 128 columns wide, up to 80 rows
 constexpr int MOST_SLICES = 8;  // of a C tile: blocks of a cluster, of which every GPU with clusters takes 8
 
 /// Each block of the cluster writes every so many-th row of the C tile: to each element it adds up the sums
@@ -218,7 +218,7 @@ double estimate(const gemm::Problem& p, int BM, int BN, int stages, std::int64_t
 }
 
 /// Whether half of a C tile or more would be empty, where there are smaller ones. (With up to 64 columns, not
-/// its rows: the two narrow sizes compete by their times.)
+/// its rows: the three narrow sizes compete by their times.)
 template <class S>
 bool is_too_large(const gemm::Problem& p) {
     return (S::BN > 64 && S::BN >= 2 * p.N) || (S::BM > 16 && S::BM >= 2 * p.M && p.N > 64);
@@ -400,7 +400,8 @@ const gemm::Offer variants[] = {
      .architectures = {.exactly = "90a"},
      .configuration = configuration}};
 
-// Several slices of several C tiles. Larger sizes take larger problems: mistakes.toml forces them.
+// Several slices of several C tiles, and one slice of 16 rows, whose map of B is its own. Larger sizes take
+// larger problems: mistakes.toml forces them.
 const gemm::Reach reaching[] = {
     {.path = "slices of 16 rows", .M = 10, .N = 71, .K = 952, .every_type = true, .multiprocessors = 100},
     {.path = "16 rows in one slice", .M = 3, .N = 136, .K = 200, .every_type = true, .multiprocessors = 1},

@@ -48,9 +48,9 @@ using Shapes = List<Shape<8, 128, 16, 8, 64, 4, 4, 4, 6>,          // few rows
                     Shape<32, 64, 32, 16, 32, 4, 4, 3, 4, true>,   // a small C
                     Shape<64, 32, 32, 16, 32, 4, 4, 3, 4, true>,   //
                     Shape<64, 64, 16, 32, 32, 4, 8, 4, 5, true>,   //
-                    Shape<64, 128, 8, 32, 64, 8, 8, 4, 3>,         //
+                    Shape<64, 128, 8, 32, 64, 8, 8, 4, 3>,         // a larger one
                     Shape<128, 64, 8, 64, 32, 8, 8, 4, 3>,         //
-                    Shape<128, 128, 8, 64, 64, 8, 16, 4, 2>,       // a large C
+                    Shape<128, 128, 8, 64, 64, 8, 16, 4, 2>,       //
                     Large>;
 
 /// The parts of a composition. Listed: one of Shapes. ALIGNED_: B and C have four floats together or not at
@@ -410,7 +410,7 @@ void launch_parts(const gemm::Problem& p, const Division& plan, cudaStream_t str
     const auto scheduler = scheduler_for<P>(p, plan.slices);
     const Partials partials{static_cast<float*>(plan.sums.data()),
                             static_cast<unsigned*>(plan.arrived.data()), ++plan.launches, plan.all_resident};
-    // Blocks wait for each other. A cooperative launch begins when all of them find room.
+    // Only where all blocks are resident may they wait: a cooperative launch begins when all find room.
     cudaLaunchAttribute together{};
     together.id = cudaLaunchAttributeCooperative;
     together.val.cooperative = plan.all_resident;

@@ -62,7 +62,7 @@ class Run(TypedDict, total=False):
     checked: int
     rms_error: float
     rms_limit: float
-    tiling: Tiling  # of a lesson that chooses it by the size; of others it is the descriptor's tile, and one slice
+    tiling: Tiling  # of a lesson that says what it chose; of most others it is the descriptor's tile, and one slice
     ms_median: float
     ms_p10: float
     ms_p90: float

@@ -23,10 +23,11 @@ _REQUIRED = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? +required fr
 # T::f<1>(x) for T::template f<1>(x).
 _KEYWORD = re.compile(
     r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? error: "
-    r"(?:invalid operands of types .<unresolved overloaded function type>|expected primary-expression before )",
+    r"(?:invalid operands of types [^\n]*<unresolved overloaded function type>|expected primary-expression before )",
     re.MULTILINE,
 )
-_MEMBER = re.compile(r"(?P<of>::|\.|->)\s*(?P<name>[A-Za-z_]\w*\s*<(?!<|=))")
+# (Arguments and a call follow: `threadIdx.x < n` compares.)
+_MEMBER = re.compile(r"(?P<of>::|\.|->)\s*(?P<name>[A-Za-z_]\w*\s*<(?=(?:[^;{}<>()]|<[^;{}<>()]*>)*>\s*\())")
 # The toolkit's: what they declare is in common/cpu/ptx/foreign.hpp, or is nowhere.
 _OF_TOOLKIT = (
     "cublas.h", "cublas_v2.h", "cublasLt.h", "cublasXt.h", "cuda_profiler_api.h", "cudaProfiler.h",
@@ -172,7 +173,7 @@ class Compiler:
         for found in {(found["file"], int(found["line"])) for found in _KEYWORD.finditer(said)}:
             end = Place(*found).offset(self._text, self._name)
             if end is not None:
-                start = self._text.rfind("\n", 0, end) + 1
+                start, end = self._text.rfind("\n", 0, end) + 1, self._text.find("\n", end)
                 self._text = (
                     self._text[:start] + _MEMBER.sub(r"\g<of>template \g<name>", self._text[start:end]) + self._text[end:]
                 )

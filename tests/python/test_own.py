@@ -821,7 +821,7 @@ template <class OPERATION>
 __global__ void rows(int N, int K, const float* A, const float* B, float* C) {
     OPERATION operation;
     float sum = 0.0f;
-    for (int k = 0; k < K; ++k)
+    for (int k = 0; k < K && threadIdx.x < OPERATION::sum<1>(N, 0.0f); ++k)
         sum = OPERATION::sum<1>(sum, operation.as<float>(A[blockIdx.x * K + k]) * B[k * N + threadIdx.x]);
     C[blockIdx.x * N + threadIdx.x] = sum;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 import subprocess
 from pathlib import Path
 
@@ -63,11 +64,21 @@ if whole_families():  # it compiles the CPU device and the lessons that are inst
 
 
 def test_no_lesson_is_faster_than_what_is_installed() -> None:
-    """On the GPU whose results are published, as recorded: the last lesson that says INSTALLED of those with the variant."""
+    """On the GPU whose results are published, over all its square sizes: the last lesson that says INSTALLED of those with the
+    variant. (At a size of its own another one may be: 15d's estimate is wrong at 4096³, as its page says.)"""
     text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
     installed = [name for name in lessons() if re.search(rf"^gemm_lesson\({name}\b[^)]* INSTALLED\b", text, re.M)]
-    runs = [run for run in data.published(ROOT)["runs"] if run["m"] == run["n"] == run["k"] == 4096 and "tflops" in run]
+    runs = [run for run in data.published(ROOT)["runs"] if run["m"] == run["n"] == run["k"] and "tflops" in run]
     for variant in ("fp32", "bf16"):
-        speeds = {run["lesson"]: run["tflops"] for run in runs if run["variant"] == variant}
+        speeds: dict[str, dict[int, float]] = {}
+        for run in runs:
+            if run["variant"] == variant:
+                speeds.setdefault(run["lesson"], {})[run["m"]] = run["tflops"]
         taken = [name for name in installed if name in speeds][-1]
-        assert speeds[taken] >= 0.98 * max(speeds.values()), f"{taken} is not the fastest: which lines say INSTALLED?"
+        means = {
+            name: statistics.geometric_mean(speed[size] for size in speeds[taken])
+            for name, speed in speeds.items()
+            if speed.keys() >= speeds[taken].keys()
+        }
+        assert len(means) > 5
+        assert means[taken] >= 0.98 * max(means.values()), f"{taken} is not the fastest: which lines say INSTALLED?"

@@ -11,7 +11,7 @@ const time = (ms) => (ms < 1 ? `${rate(1000 * ms)} µs` : `${rate(ms)} ms`);
 const GROUPS = {
   aligned: "Aligned: every row of A, B and C begins at a multiple of 16 bytes.",
   odd: "Odd: rows of A, B or C do not all begin at a multiple of 16 bytes.",
-  tiny: "Tiny: cuBLAS takes less than 20 µs, so launching counts as much as multiplying.",
+  tiny: "Tiny: cuBLAS takes less than 20 µs, and launching is a visible part of that.",
 };
 /** @type {Record<string, string>} */
 const COMPARED = { "^": "faster", o: "about as fast", v: "slower" };
@@ -70,7 +70,7 @@ function filled({ lesson, tile, blocks, multiprocessors }, point, evidence) {
   const [BM, BN] = tiling ? [tiling.BM, tiling.BN] : tile, perSm = tiling ? tiling.blocks_per_sm : blocks;
   const down = Math.ceil(point.m / BM), across = Math.ceil(point.n / BN), tiles = down * across;
   const count = `${grouped(down)}·${grouped(across)} = ${counted(tiles, "C tile")}`;
-  const chosen = ["The record does not hold in which C tiles, and in how many slices of K, the kernel computed this C",
+  const chosen = ["The record does not say in which C tiles, and in how many slices of K, the kernel computed this C",
     evidence ? el("span", {}, ", but ", el("a", { href: evidence }, "the evidence"), " lists what it chooses at some shapes.") : "."];
   if (perSm === null) return [el("p", {}, chosen)];
   const places = perSm * multiprocessors, room = `${multiprocessors} SMs with ${counted(perSm, "block")} each have room for ${grouped(places)} at once`;

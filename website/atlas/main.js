@@ -54,7 +54,7 @@ function show() {
   for (const one of byId("types").children) one.setAttribute("aria-pressed", String(one.id === atlas.variant));
   for (const one of /** @type {NodeListOf<HTMLInputElement>} */ (byId("groups").querySelectorAll("input"))) one.checked = shown.has(one.value);
   const means = atlas.means.map(({ group, shapes, mean }) => `${group} ${rate(mean)} (${counted(shapes, "shape")})`).join(", ");
-  byId("means").textContent = `${atlas.lesson}, geometric means of the ratio: ${means}. Small marks are tiny shapes.`;
+  byId("means").textContent = `${atlas.lesson}, speed over cuBLAS’s, geometric means: ${means}. Small marks: cuBLAS takes less than 20 µs.`;
   planes();
   tell();
   history.replaceState(null, "", address());

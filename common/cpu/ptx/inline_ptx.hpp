@@ -613,6 +613,7 @@ struct Step {
         constexpr bool gives = is("atom.");
         constexpr int address = gives ? 1 : 0, value = address + 1;
         constexpr bool shared_one = of("shared") || of("shared::cta");
+        if constexpr (of("release") || of("acq_rel")) fence();
         const auto go = [&]<class E>(E) CPU_DEVICE_INLINED {
             auto* const p = static_cast<E*>(shared_one ? shared<address>() : global<address>());
             using Bits = std::conditional_t<sizeof(E) == 8, std::uint64_t,
@@ -653,6 +654,7 @@ struct Step {
         } else {
             unknown();
         }
+        if constexpr (of("acquire") || of("acq_rel")) fence();
     }
 
     /// shfl, vote, redux and activemask: lanes of a warp that tell each other something.

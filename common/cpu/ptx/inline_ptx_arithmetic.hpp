@@ -41,7 +41,8 @@ struct Arithmetic {
     static constexpr bool kApproximate = is("ex2.approx") || is("rcp.") || is("lg2.approx") || is("sqrt.") ||
                                          is("rsqrt.approx") || is("sin.approx") || is("cos.approx") ||
                                          is("tanh.approx") || is("div.");
-    static constexpr bool kExact = kFour || is("fma.rn.") || is("neg.") || is("abs.");
+    static constexpr bool kExact =
+        (kFour || is("fma.rn.") || is("neg.") || is("abs.")) && !of("relu") && !of("sat") && !of("NaN");
     static constexpr bool kOfFloats = (kFloat && (kExact || kApproximate)) || (kDouble && kExact) ||
                                       ((kPair || kOne) && (kExact || is("ex2.approx") || is("tanh.approx")));
     static constexpr bool kConverts =
@@ -54,6 +55,8 @@ struct Arithmetic {
         kName == "cvt.f64.f32";
     static constexpr bool kCompares =
         is("setp.") && (kInteger || kFloat || kName.ends_with(".b32") || kName.ends_with(".b64")) &&
+        (!kFloat || is("setp.eq.") || is("setp.ne.") || is("setp.lt.") || is("setp.le.") || is("setp.gt.") ||
+         is("setp.ge.")) &&
         !of("and") && !of("or") && !of("xor");
     static constexpr bool kKnown = kBits || kOfIntegers || kOfFloats || kConverts || kCompares || is("selp.");
 
@@ -95,6 +98,7 @@ struct Arithmetic {
         if constexpr (is("and.")) return a & b;
         if constexpr (is("or.")) return a | b;
         if constexpr (is("xor.")) return a ^ b;
+        if constexpr (kName == "not.pred") return a == 0;
         if constexpr (is("not.")) return cut(~a);
         if constexpr (is("shl.") || is("shr.")) {
             const std::uint64_t by = static_cast<std::uint32_t>(b), most = kWide ? 63 : 31;

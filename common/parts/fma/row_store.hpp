@@ -14,12 +14,12 @@ namespace gemm::fma {
 
 /// A lane that stores its four neighbors one by one writes to a sector of 32 bytes four times, as do all
 /// lanes beside it. Here the sums pass through shared memory, and lanes get neighbors of a row: a store of
-/// the warp fills 128 bytes. S: a ThinShape.
+/// the warp fills up to 128 bytes of it. S: a ThinShape.
 template <class S, class Output>
 struct RowStore {
     static_assert(ElementwiseOutput<Output>);
     // Of the warp's rows in shared memory, in floats. Padded, so that of eight lanes, which have two fours of
-    // each of four rows, each stores to other banks.
+    // each of four rows, each stores to other banks. (Where it has two rows, two of the eight collide.)
     static constexpr int PITCH = S::WN + 8;
     static constexpr int SHARED = S::THREADS / 32 * S::LANES_M * PITCH * 4;  // bytes
 

@@ -35,6 +35,10 @@ __device__ void floats() {
     assert(d == 2.5);
     asm("{ .reg .pred p; setp.lt.f32 p, %1, %2; selp.u32 %0, 1, 0, p; }" : "=r"(less) : "f"(1.0f), "f"(2.0f));
     assert(less == 1);
+    asm("{ .reg .pred p; setp.gt.f32 p, %1, %2; not.pred p, p; selp.u32 %0, 1, 0, p; }"
+        : "=r"(less)
+        : "f"(2.0f), "f"(1.0f));
+    assert(less == 0);
     asm("sqrt.rn.f32 %0, %1;" : "=f"(x) : "f"(9.0f));
     assert(x == 3.0f);
     asm("cvt.rni.s32.f32 %0, %1;" : "=r"(less) : "f"(-2.5f));
