@@ -162,6 +162,23 @@ struct Tiling {
     std::size_t dynamic_shared_bytes = 0;  // per block, as launched
 };
 
+/// One of the ways in which a lesson may divide a problem; what `kernel` counts is its own affair.
+struct Way {
+    int kernel = 0, slices = 1;
+
+    constexpr bool operator==(const Way&) const = default;
+};
+
+/// Of a lesson that chooses how to divide a problem, so that its choice can be held against the others. For
+/// problems with something to multiply.
+struct Choosing {
+    /// What `prepare` chooses, and behind it the others that may be faster.
+    std::vector<Way> (*ways)(const Problem&) = nullptr;
+    /// As Lesson::prepare, in that way.
+    Plan (*prepare)(const Problem&, const Way&) = nullptr;
+    Tiling (*tiling)(const Problem&, const Way&) = nullptr;
+};
+
 /// A problem that leads to a path of `launch`, or of the kernel, which sizes of a few tiles do not. The tests
 /// run it with every pair of scalars that matters there.
 struct Reach {
@@ -198,6 +215,9 @@ struct Lesson {
     /// as long as there is room for a workspace. Null where a lesson does not say: as a rule that is
     /// `configuration()` and one slice for each (13e and 15b choose, too).
     Tiling (*tiling)(const Problem&) = nullptr;
+
+    const Choosing* choosing = nullptr;  // where it chooses how to divide a problem, and says so
+    std::optional<Way> way = {};         // in which it then divides every problem: set by who compares them
 
     std::size_t chosen = 0;  // of `variants`, which it runs with: set by with_variant(), not by a descriptor
 

@@ -518,7 +518,9 @@ def atlas_command(
     name: Optional[str] = typer.Option(
         None, "--lesson", metavar="LESSON", help="Lesson to compare; by default the fastest of the type."
     ),
-    record: bool = typer.Option(False, "--record", help="Write plots/results/<gpu>-atlas-<type>.json (both sets)."),
+    ways: bool = typer.Option(False, "--ways", help="Measure the lesson's choice of C tile and slices at 40 new shapes."),
+    seed: Optional[int] = typer.Option(None, min=0, help="Draws the shapes of --ways; by default a fresh one."),
+    record: bool = typer.Option(False, "--record", help="Write plots/results/<gpu>-atlas-<type>.json, or -ways-."),
     shapes: bool = typer.Option(False, "--shapes", help="Print the shapes and measure nothing."),
     as_json: bool = JSON,
 ) -> int:
@@ -526,7 +528,7 @@ def atlas_command(
     from runner import drawing
     from runner.measure import atlas
 
-    return atlas.atlas(dtype, chosen, name, record, shapes, as_json, drawing.atlas)
+    return atlas.atlas(dtype, chosen, name, ways, seed, record, shapes, as_json, drawing.atlas)
 
 
 @app.command("check")

@@ -365,22 +365,64 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
 }
 
 /// FP16's kernels are like BF16's.
-gemm::Tiling tiling(const gemm::Problem& p) {
-    const Choice choice = choice_for(p);
-    if (choice.policy < 0) {
+gemm::Tiling tiling_in(const gemm::Problem& p, const gemm::Way& way) {
+    if (way.kernel < 0) {
         return gemm::wgmma::persistent::tiling(
             p, [](auto policy) { return hgemm_persistent<__nv_bfloat16, decltype(policy), false>; });
     }
-    return Policies::with(choice.policy, [&](auto policy) -> gemm::Tiling {
+    return Policies::with(way.kernel, [&](auto policy) -> gemm::Tiling {
         using S = decltype(policy);
         return {{S::BM, S::BN, S::BK},
-                choice.slices,
-                scheduler_for<S>(p, choice.slices).blocks(),
+                way.slices,
+                scheduler_for<S>(p, way.slices).blocks(),
                 reinterpret_cast<const void*>(&hgemm_split_k<__nv_bfloat16, S>),
                 dim3(S::THREADS),
                 S::SHARED};
     });
 }
+
+gemm::Tiling tiling(const gemm::Problem& p) {
+    const Choice choice = choice_for(p);
+    return tiling_in(p, {choice.policy, choice.slices});
+}
+
+/// Beside the choice, all of which the estimate is at most twice as long.
+std::vector<gemm::Way> ways(const gemm::Problem& p) {
+    const Choice choice = choice_for(p);
+    const auto time = [&](const gemm::Way& way) {
+        if (way.kernel < 0) return time_of_persistent(p);
+        return Policies::with(way.kernel, [&](auto size) { return time_of<decltype(size)>(p, way.slices); });
+    };
+    std::vector<gemm::Way> all = {{choice.policy, choice.slices}};
+    const double longest = 2.0 * time(all[0]);
+    const auto add = [&](const gemm::Way& way) {
+        if (way != all[0] && time(way) <= longest) all.push_back(way);
+    };
+    add({-1, 1});
+    const auto most = std::min<std::int64_t>(MOST_SLICES, gemm::ceil_div(p.K, Usual::BK));
+    for (int policy = 0; policy < Policies::COUNT; ++policy) {
+        for (int slices = 1; slices <= most; ++slices) add({policy, slices});
+    }
+    return all;
+}
+
+/// As prepare().
+gemm::Plan prepare_in(const gemm::Problem& p, const gemm::Way& way) {
+    const auto plan = std::make_shared<Operands>();
+    plan->choice = {way.kernel, way.slices};
+    if (way.kernel < 0) {
+        plan->persistent = gemm::wgmma::persistent::prepare(*plan, p);
+        return plan;
+    }
+    Policies::with(way.kernel, [&](auto policy) {
+        using S = decltype(policy);
+        gemm::prepare_operands(*plan, p, S::BM, S::BK);
+        if (std::is_same_v<S, Lowest> && way.slices == 1 && plan->b.address != nullptr)
+            plan->map_b = map_of_lines(p, plan->b);
+    });
+    return plan;
+}
+const gemm::Choosing choosing{ways, prepare_in, tiling_in};
 
 const gemm::Constant constants[] = {{"WGMMA_M", Usual::WGMMA_M},  {"WGMMA_N", Usual::BM},
                                     {"STAGES", Usual::STAGES},    {"BLOCKS", BLOCKS},
@@ -416,6 +458,7 @@ extern const gemm::Lesson lesson{.name = "15c_wgmma",
                                  .prepare = prepare,
                                  .launch = launch,
                                  .owner = gemm::owner_or_scale<owner>,
-                                 .tiling = tiling};
+                                 .tiling = tiling,
+                                 .choosing = &choosing};
 
 }  // namespace lesson_15c

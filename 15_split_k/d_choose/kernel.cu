@@ -491,18 +491,57 @@ gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
                       [&]<class P>(P) { return owner_in<P>(p, row, col, choice); });
 }
 
-gemm::Tiling tiling(const gemm::Problem& p) {
-    const Choice choice = choose(p);
-    return with_parts(Shapes(), choice.shape, p, [&]<class P>(P) -> gemm::Tiling {
+gemm::Tiling tiling_in(const gemm::Problem& p, const gemm::Way& way) {
+    return with_parts(Shapes(), way.kernel, p, [&]<class P>(P) -> gemm::Tiling {
         using S = typename P::S;
         return {{S::BM, S::BN, S::BK},
-                choice.slices,
-                scheduler_for<P>(p, choice.slices).blocks(),
+                way.slices,
+                scheduler_for<P>(p, way.slices).blocks(),
                 reinterpret_cast<const void*>(kernel_of<P>()),
                 dim3(S::THREADS),
                 P::Mainloop::SHARED};
     });
 }
+
+gemm::Tiling tiling(const gemm::Problem& p) {
+    const Choice choice = choose(p);
+    return tiling_in(p, {choice.shape, choice.slices});
+}
+
+/// Beside the choice, each shape with 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15 … slices, as long as the estimate is
+/// not more than half as long again.
+std::vector<gemm::Way> ways(const gemm::Problem& p) {
+    const Choice choice = choose(p);
+    const int sms = gemm::multiprocessors();
+    const auto candidate = [&](int shape) {
+        return with_parts(Shapes(), shape, p, [&]<class P>(P) { return candidate_of<P>(p, shape); });
+    };
+    const double longest = 1.5 * time_of(p, candidate(choice.shape), choice.slices, sms);
+    std::vector<gemm::Way> all = {{choice.shape, choice.slices}};
+    for (int shape = 0; shape < SHAPES; ++shape) {
+        const Candidate c = candidate(shape);
+        const int most = c.resident == 0 ? 0 : std::max(1, std::min(c.k_tiles, MOST_SLICES));
+        for (int slices = 1; slices <= most; slices += std::max(1, slices / 4)) {
+            const gemm::Way way{shape, slices};
+            if (way != all[0] && time_of(p, c, slices, sms) <= longest) all.push_back(way);
+        }
+    }
+    return all;
+}
+
+/// As prepare().
+gemm::Plan prepare_in(const gemm::Problem& p, const gemm::Way& way) {
+    const auto plan = std::make_shared<Division>();
+    with_parts(Shapes(), way.kernel, p, [&]<class P>(P) {
+        const Candidate c = candidate_of<P>(p, way.kernel);
+        plan->launch = launch_parts<P>;
+        plan->all_resident = way.slices > 1 && are_resident(c, way.slices, gemm::multiprocessors());
+        divide(*plan, way.slices, static_cast<std::size_t>(way.slices * c.tiles) * P::S::BM * P::S::BN,
+               static_cast<std::size_t>(c.tiles));
+    });
+    return plan;
+}
+const gemm::Choosing choosing{ways, prepare_in, tiling_in};
 
 const gemm::Tile tile{Large::BM, Large::BN, Large::BK};
 const gemm::Constant constants[] = {{"WM", Large::WM},         {"WN", Large::WN},
@@ -609,6 +648,7 @@ extern const gemm::Lesson lesson{.name = "15d_choose",
                                  .prepare = prepare,
                                  .launch = launch,
                                  .owner = owner,
-                                 .tiling = tiling};
+                                 .tiling = tiling,
+                                 .choosing = &choosing};
 
 }  // namespace lesson_15d

@@ -24,7 +24,10 @@ void as_host(const char* what, const Code& code) {
 /// What the lesson's prepare() makes of the problem; nullptr where it has none.
 inline Plan prepared(const Lesson& lesson, const Problem& p) {
     Plan plan;
-    if (lesson.prepare != nullptr) as_host("prepare()", [&] { plan = lesson.prepare(p); });
+    if (lesson.prepare != nullptr) {
+        as_host("prepare()",
+                [&] { plan = lesson.way ? lesson.choosing->prepare(p, *lesson.way) : lesson.prepare(p); });
+    }
     return plan;
 }
 

@@ -98,7 +98,7 @@ Resources resources(const Lesson& lesson) {
 
 std::optional<Tiling> tiling_of(const Lesson& lesson, const Problem& p) {
     if (lesson.tiling == nullptr || p.alpha == 0.0f || flop_of(p) == 0.0) return std::nullopt;
-    return lesson.tiling(p);
+    return lesson.way ? lesson.choosing->tiling(p, *lesson.way) : lesson.tiling(p);
 }
 
 int blocks_per_sm(const void* kernel, const dim3& block, std::size_t dynamic_shared_bytes) {

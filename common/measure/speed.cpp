@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/check/calls.hpp"
 #include "common/check/dtype.hpp"
 #include "common/check/operands.hpp"
 #include "common/check/variant.hpp"
@@ -64,9 +65,8 @@ std::vector<TimedLesson> time_lessons(const std::vector<const Lesson*>& lessons,
     for (const Lesson* lesson : lessons) {
         // What prepare builds belongs to one problem, so there is one for each copy.
         auto plans = std::make_shared<std::vector<Plan>>(problems.size());
-        if (lesson->prepare != nullptr) {
-            std::transform(problems.begin(), problems.end(), plans->begin(), lesson->prepare);
-        }
+        std::transform(problems.begin(), problems.end(), plans->begin(),
+                       [&](const Problem& p) { return prepared(*lesson, p); });
         contenders.push_back(
             {lesson->name, [lesson, plans](const Problem& p, std::size_t copy, cudaStream_t stream) {
                  lesson->launch(p, (*plans)[copy].get(), stream);

@@ -63,6 +63,7 @@ class Run(TypedDict, total=False):
     rms_error: float
     rms_limit: float
     tiling: Tiling  # of a lesson that says what it chose; of most others it is the descriptor's tile, and one slice
+    chosen: bool  # false where it was not the lesson that chose this tiling
     ms_median: float
     ms_p10: float
     ms_p90: float

@@ -13,11 +13,13 @@ from typing import Any, cast
 
 from runner.core import atlas as recorded
 from runner.core import descriptors, doctor, gpu, lesson, process, tables
+from runner.core import ways as recorded_ways
 from runner.core.atlas import VARIANTS, AtlasRun, RecordedAtlas
 from runner.core.build import build
 from runner.core.process import Interrupted, say, say_all
 from runner.core.reports import Failed, LeftOut, Results, Run
 from runner.core.results import RECORDED_SCHEMA, UserError, gpu_slug, installed, load
+from runner.core.ways import RecordedWays
 from runner.measure.autotune import lost_in
 from runner.measure.recording import Recording, hash_of, named
 
@@ -31,6 +33,7 @@ _MOST_LOST = 5  # shapes that may end gemm_bench before it is given up
 # The shapes
 
 _DRAW, _COUNT = 48, 200  # the seed of the random shapes, and how many there are
+_WAYS = 40  # how many shapes are divided in all ways
 _LEAST, _MOST = 16, 16384  # of each of M, N and K
 _MOST_FLOP = 2e12
 _SKINNY = 16  # one side of C is at least so many times the other
@@ -51,12 +54,12 @@ def _side(draw: random.Random, odd: bool) -> int:
     return int(side) | 1 if odd else _LEAST * round(side / _LEAST)
 
 
-def random_shapes() -> list[Shape]:
-    """The 200 that _DRAW draws: of three in a row, the first has odd numbers, the second a C that is long or wide, the third
+def random_shapes(seed: int = _DRAW, count: int = _COUNT) -> list[Shape]:
+    """So many that the seed draws: of three in a row, the first has odd numbers, the second a C that is long or wide, the third
     neither of the two. What is something else, has _MOST_FLOP or more or is there already, is drawn again."""
-    draw = random.Random(_DRAW)  # noqa: S311  (random() alone is the same in every version of Python)
+    draw = random.Random(seed)  # noqa: S311  (random() alone is the same in every version of Python)
     found: list[Shape] = []
-    while len(found) < _COUNT:
+    while len(found) < count:
         kind = len(found) % 3
         m, n, k = (_side(draw, kind == 0) for _ in range(3))
         skinny = max(m, n) >= _SKINNY * min(m, n)
@@ -67,7 +70,7 @@ def random_shapes() -> list[Shape]:
 
 def shapes_of(chosen: str | None) -> dict[Shape, str]:
     """The shapes of a set, or of both, each with the set that it belongs to."""
-    of = {"llm": llm_shapes, "random": random_shapes}
+    of: dict[str, Callable[[], list[Shape]]] = {"llm": llm_shapes, "random": random_shapes}
     return {shape: name for name in ([chosen] if chosen else SETS) for shape in of[name]()}
 
 
@@ -82,9 +85,11 @@ class _Found:
     variant: str
     left: dict[Shape, str]  # the shapes that are still to be measured, and their sets
     seed: int
+    draw: int | None = None  # the seed of the shapes, where all ways to divide each are measured
     shapes: int = 0
     head: Results = field(default_factory=dict)  # type: ignore[assignment]  # device, lessons, resources
     runs: dict[Shape, AtlasRun] = field(default_factory=dict)
+    others: dict[Shape, list[Run]] = field(default_factory=dict)  # in ways that the lesson does not choose
     failed: list[Failed] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
 
@@ -92,10 +97,13 @@ class _Found:
         """Shapes that gemm_bench has finished."""
         self.head = results
         for run in results["runs"]:
-            self.runs[_shape(run)] = cast(AtlasRun, {**run, "set": self.left.pop(_shape(run))})
+            if run.get("chosen", True):
+                self.runs[_shape(run)] = cast(AtlasRun, {**run, "set": self.left.pop(_shape(run))})
+            else:
+                self.others.setdefault(_shape(run), []).append(run)
         for found, kept in ((results.get("failed", []), self.failed), (results.get("left_out", []), self.left_out)):
             for one in found:
-                self.left.pop(_shape(one))
+                self.left.pop(_shape(one), None)  # of a shape, one way may fail and another not
                 cast(list, kept).append(one)
 
     def results(self, order: Iterable[Shape]) -> dict:
@@ -115,6 +123,25 @@ class _Found:
             "left_out": self.left_out,
         }
 
+    def ways(self, order: Iterable[Shape]) -> dict:
+        """As a RecordedWays, without commit and date."""
+        runs = [
+            {
+                **dict(zip("mnk", shape, strict=True)),
+                "ratio": self.runs[shape]["ratio"],
+                "ways": [_way(run) for run in (self.runs[shape], *self.others.get(shape, []))],
+            }
+            for shape in order
+            if shape in self.runs
+        ]
+        results = {**self.results(()), "draw": self.draw, "runs": runs}
+        return {key: value for key, value in results.items() if key not in ("tile", "resources")}
+
+
+def _way(run: Run) -> tuple[int, int, int, int, float]:
+    tiling = run["tiling"]
+    return tiling["BM"], tiling["BN"], tiling["BK"], tiling["slices"], round(run["ms_median"], 9)
+
 
 def _shape(of: Mapping[str, Any]) -> Shape:
     return of["m"], of["n"], of["k"]
@@ -132,7 +159,8 @@ def _measure(program: Path, found: _Found, folder: Path) -> str:
     """Measures what is left, until nothing is, even after a kernel that hangs or takes the device down. Returns why the
     lesson does not run here; empty where it does. What is measured is in `found`, however this ends."""
     output, so_far = folder / "results.json", folder / "so-far.json"
-    asked = ["--brief", "--lessons", found.lesson, "--dtype", found.variant, "--seed", str(found.seed)]
+    asked = ["--brief", *(["--ways"] if found.draw is not None else [])]
+    asked += ["--lessons", found.lesson, "--dtype", found.variant, "--seed", str(found.seed)]
     ended = 0
     while found.left:
         for file in (output, so_far):
@@ -175,11 +203,11 @@ def _candidates(variant: str, given: str | None, built: Path) -> list[str]:
     return [given]
 
 
-def _one_type(program: Path, candidates: Sequence[str], variant: str, shapes: dict[Shape, str]) -> _Found:
+def _one_type(program: Path, candidates: Sequence[str], variant: str, shapes: dict[Shape, str], draw: int | None) -> _Found:
     """Measures one type with the first of the lessons that runs here. Raises an _Unfinished where it ends early."""
     why = ""
     for name in candidates:
-        found = _Found(name, variant, dict(shapes), secrets.randbelow(10**9), len(shapes))
+        found = _Found(name, variant, dict(shapes), secrets.randbelow(10**9), draw, len(shapes))
         with tempfile.TemporaryDirectory(prefix="gemm-") as folder:
             try:
                 why = _measure(program, found, Path(folder))
@@ -220,8 +248,30 @@ def tiling_text(run: Run) -> str:
     """`16×256×16 · 8`: the C tile, and the slices of K where there are several; nothing where the results do not say."""
     if not (tiling := run.get("tiling")):
         return ""
-    slices = f" · {tiling['slices']}" if tiling["slices"] > 1 else ""
-    return f"{tiling['BM']}×{tiling['BN']}×{tiling['BK']}{slices}"
+    return _tile_text((tiling["BM"], tiling["BN"], tiling["BK"]), tiling["slices"])
+
+
+def _tile_text(tile: Iterable[int], slices: int) -> str:
+    """`16×256×16 · 8`: the C tile, and the slices of K where there are several."""
+    return f"{'×'.join(map(str, tile))}{f' · {slices}' if slices > 1 else ''}"
+
+
+def _show_ways(results: RecordedWays) -> None:
+    found = recorded_ways.summary(results["runs"])
+    print(
+        f"{results['device']['name']}, {results['variant']}: {results['lesson']} beside {found.ways - found.shapes} other ways "
+        f"to divide the same {found.shapes} problems, drawn with seed {results['draw']}\n"
+        f"At {found.close} of them ({found.close / found.shapes:.0%}) what it chooses takes at most {recorded_ways.CLOSE:.0%} "
+        f"longer than the fastest; on average it takes {found.mean:.1%} longer, and at most {recorded_ways.loss(found.most):.1%}."
+    )
+    rows = [
+        [_text(_shape(run)), *(text for way in (recorded_ways.chosen(run), recorded_ways.fastest(run))
+                               for text in (_tile_text(way.tile, way.slices), microseconds(way.ms))),
+         f"{recorded_ways.loss(run):.1%}", f"{run['ratio']:.3f}"]
+        for run in recorded_ways.worst(results["runs"], _SLOWEST)
+    ]  # fmt: skip
+    columns = ["M×N×K", "chosen: C tile · slices", "µs", "fastest", "µs", "lost", "ratio to cuBLAS"]
+    tables.show(tables.grid(columns, rows, left=(columns[1], columns[3])), 140)
 
 
 def _show(results: RecordedAtlas) -> None:
@@ -253,7 +303,7 @@ def _text(shape: Shape) -> str:
     return "×".join(map(str, shape))
 
 
-def _say_lost(results: RecordedAtlas) -> None:
+def _say_lost(results: RecordedAtlas | RecordedWays) -> None:
     """Which shapes have no ratio, and why."""
     for one in results["failed"]:
         say(f"{one['lesson']} failed at {_text(_shape(one))}: {one['failure']}")
@@ -281,12 +331,17 @@ def _kept(recording: Recording, unfinished: _Unfinished, shapes: Mapping[Shape, 
     done = found.shapes - len(found.left)
     if not found.runs:
         return "nothing was recorded"
-    recording.write(*_place(found), found.results(shapes), f"only {done} of {found.shapes} shapes were measured")
+    recording.write(*_place(found), _results(found, shapes), f"only {done} of {found.shapes} shapes were measured")
     return f"{done} of {found.shapes} shapes are in {named([recording.file])[0]}"
 
 
 def _place(found: _Found) -> tuple[str, str]:
-    return gpu_slug(found.head["device"]["name"]), f"-atlas-{found.variant}"
+    kind = "atlas" if found.draw is None else "ways"
+    return gpu_slug(found.head["device"]["name"]), f"-{kind}-{found.variant}"
+
+
+def _results(found: _Found, shapes: Mapping[Shape, str]) -> dict:
+    return found.results(shapes) if found.draw is None else found.ways(shapes)
 
 
 def _drawn(results: RecordedAtlas, recording: Recording, draw: Draw) -> list[Path]:
@@ -301,27 +356,38 @@ def _drawn(results: RecordedAtlas, recording: Recording, draw: Draw) -> list[Pat
 
 def _finish(found: _Found, recording: Recording, shapes: Mapping[Shape, str], draw: Draw, as_json: bool) -> dict:
     """Writes, draws and prints one type's atlas: what --json prints of it."""
-    results = found.results(shapes)
+    results = _results(found, shapes)
     wrong = f"{found.lesson} failed at {len(found.failed)} of {found.shapes} shapes" if found.failed else ""
     recording.write(*_place(found), results, wrong)
     whole = cast(RecordedAtlas, results)
     if not as_json and found.runs:
-        _show(whole)
+        _show(whole) if found.draw is None else _show_ways(cast(RecordedWays, results))
     _say_lost(whole)
     if recording.refused:
         say(f"Not recorded: {recording.refused}.")
-    files = named([recording.file, *_drawn(whole, recording, draw)])
+    files = named([recording.file, *(_drawn(whole, recording, draw) if found.draw is None else [])])
     say(f"Written: {', '.join(files)}.")
     return {**results, "files": files}
 
 
-def atlas(dtype: str | None, chosen: str | None, given: str | None, record: bool, listed: bool, as_json: bool, draw: Draw) -> int:
-    """Exit status: 0 the lesson is right at every shape, 1 it is wrong at one."""
+def atlas(
+    dtype: str | None, chosen: str | None, given: str | None, ways: bool, seed: int | None, record: bool, listed: bool,
+    as_json: bool, draw: Draw,
+) -> int:  # fmt: skip
+    """seed: of the shapes, where all `ways` to divide each are measured. Exit status: 0 the lesson is right at every shape, 1 it
+    is wrong at one."""
     for option, value, values in (("--dtype", dtype, VARIANTS), ("--set", chosen, SETS)):
         if value is not None and value not in values:
             raise UserError(f"{option} must be {' or '.join(values)}, not {value!r}.")
+    if seed is not None and not ways:
+        raise UserError("--seed draws the shapes of --ways; those of the atlas are always the same.")
+    if ways and chosen:
+        raise UserError("--ways draws shapes of its own; leave --set out.")
     name = lesson.find(given) if given is not None else None
-    variants, shapes = [dtype] if dtype else list(VARIANTS), shapes_of(chosen)
+    variants = [dtype] if dtype else list(VARIANTS)
+    if ways and seed is None:
+        seed = secrets.randbelow(10**6)
+    shapes = shapes_of(chosen) if seed is None else dict.fromkeys(random_shapes(seed, _WAYS), "random")
     if listed:
         return _list(variants, shapes, as_json)
     if record and (chosen or name):
@@ -334,7 +400,7 @@ def atlas(dtype: str | None, chosen: str | None, given: str | None, record: bool
     for variant in variants:
         try:
             with gpu.alone(device):
-                found = _one_type(built / "bin" / "gemm_bench", candidates[variant], variant, shapes)
+                found = _one_type(built / "bin" / "gemm_bench", candidates[variant], variant, shapes, seed)
         except _Unfinished as unfinished:
             note = _kept(recordings[variant], unfinished, shapes)
             if isinstance(unfinished.error, Interrupted):

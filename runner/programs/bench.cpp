@@ -45,7 +45,7 @@ struct Settings {
     std::int64_t batch = -1;                 // problems, of variants that are batches; else as usual
     std::int64_t lda = 0, ldb = 0, ldc = 0;  // 0: no padding
     std::optional<int> patience;             // for every size; else by size
-    bool verify_only = false, energy = false, brief = false;
+    bool verify_only = false, energy = false, brief = false, ways = false;
     std::string like, output, so_far;
 };
 
@@ -101,6 +101,15 @@ void require_batch(const Settings& s) {
         "--variant, such as --variant bf16.strided.");
 }
 
+/// Throws Error where one of the lessons divides every problem in the same way, or does not say how else.
+void require_choosing(const std::vector<Lesson>& lessons) {
+    for (const Lesson& lesson : lessons) {
+        if (lesson.choosing == nullptr)
+            throw Error(std::string("--ways is for lessons that choose how to divide a problem, and ") +
+                        lesson.name + " does not; name some with --lessons, such as --lessons 15d_choose.");
+    }
+}
+
 /// "4096,1000x77x513" → 4096×4096×4096 and 1000×77×513 (M×N×K), added to `sizes`, which has none of them.
 void add_sizes(const std::string& option, const std::string& text, std::vector<Shape>& sizes) {
     for (const std::string& size : gemm::comma_separated(option, text)) {
@@ -150,6 +159,9 @@ Settings read_options(int argc, char** argv) {
     options.push_back({"--rounds", &s.rounds, "rounds of timing; 0 chooses by cost [0]"});
     options.push_back({"--seed", &s.seed, "seed of the inputs [a fresh one]"});
     options.push_back({"--verify-only", &s.verify_only, "do not time"});
+    options.push_back({"--ways", &s.ways,
+                       "measure beside each lesson the other ways to divide the problem of which it chooses "
+                       "one; it must be a lesson that chooses"});
     options.push_back({"--device", &s.device, "which device, counted from 0 [0]"});
     if (gemm::kDeviceTimes) {  // the CPU device finds out itself
         options.push_back(
@@ -175,6 +187,8 @@ Settings read_options(int argc, char** argv) {
                         options, argc, argv);
     if (s.energy && s.verify_only) throw Error("--energy needs times; leave --verify-only out.");
     if (s.energy && s.brief) throw Error("--energy times long loops; leave --brief out.");
+    if (s.ways && !large.empty())
+        throw Error("--large-sizes are for lessons as they are; leave --ways or --large-sizes out.");
     if (s.brief && !large.empty())
         throw Error("--large-sizes are for lessons that whole samples show to be fast; leave --brief out.");
     s.lessons = chosen_lessons(lessons, gemm::variant_option(variant, dtype));
@@ -195,6 +209,7 @@ Settings read_options(int argc, char** argv) {
         }
     }
     if (s.batch >= 0) require_batch(s);
+    if (s.ways) require_choosing(s.lessons);
     gemm::check_writable(s.output);
     gemm::check_writable(s.so_far, "--so-far");
     return s;
@@ -221,15 +236,18 @@ struct Group {
     gemm::Variant variant;
     std::vector<const Lesson*> lessons;
     std::vector<const Lesson*> others;  // that have another variant chosen than what they usually run with
-    std::vector<std::vector<Measured>> measured;  // of each size, in the order of `lessons`, then `others`
+    std::vector<std::vector<Lesson>> ways;  // of each size: lessons that divide it as they would not choose
+    // Of each size, in the order of `lessons`, then `others`, then `ways`.
+    std::vector<std::vector<Measured>> measured;
 };
 
-/// Those that are measured at the size, which is not for fast lessons alone.
-std::vector<const Lesson*> lessons_at(const Settings& s, const Group& group, const Shape& size) {
+/// Those that are measured at the size with that index, which is not for fast lessons alone.
+std::vector<const Lesson*> lessons_at(const Settings& s, const Group& group, std::size_t size) {
     std::vector<const Lesson*> here = group.lessons;
     if (std::any_of(s.variant_sizes.begin(), s.variant_sizes.end(),
-                    [&](const Shape& other) { return same_size(size, other); }))
+                    [&](const Shape& other) { return same_size(s.sizes[size], other); }))
         here.insert(here.end(), group.others.begin(), group.others.end());
+    for (const Lesson& lesson : group.ways[size]) here.push_back(&lesson);
     return here;
 }
 
@@ -260,6 +278,7 @@ Json failed_json(const Lesson& lesson, const Shape& shape, const gemm::Outcome& 
                  {"ran", outcome.error.empty()},
                  {"failure", outcome.error.empty() ? outcome.verdict.failure : outcome.error}};
     json.update(shape_json(shape));
+    if (lesson.way) json["tiling"] = gemm::tiling_json(*gemm::tiling_of(lesson, shape.problem()));
     return json;
 }
 
@@ -277,6 +296,7 @@ void add(Json& runs, Json& failed, const Lesson& lesson, const Shape& shape, con
     run.update(shape_json(shape));
     if (const auto tiling = gemm::tiling_of(lesson, shape.problem()))
         run["tiling"] = gemm::tiling_json(*tiling);
+    if (lesson.way) run["chosen"] = false;
     if (outcome.speed) run.update(gemm::speed_json(*outcome.speed));
     runs.push_back(std::move(run));
 }
@@ -294,6 +314,19 @@ Json hung_json(const std::string& lesson, const Shape& shape, const std::string&
     return json;
 }
 
+/// The ways of the group's lessons, but for the first, which each chooses itself.
+void add_ways(const Settings& s, Group& group) {
+    for (std::size_t i = 0; i < s.sizes.size(); ++i) {
+        const gemm::Problem p = shape_of(s, s.sizes[i], group.variant).problem();
+        if (gemm::flop_of(p) == 0.0) continue;
+        for (const Lesson* lesson : group.lessons) {
+            const std::vector<gemm::Way> ways = lesson->choosing->ways(p);
+            for (auto way = ways.begin() + 1; way != ways.end(); ++way)
+                group.ways[i].emplace_back(*lesson).way = *way;
+        }
+    }
+}
+
 /// The lessons that run here, by variant; those that do not, and what is known of the others, into result.
 std::vector<Group> groups_of(const Settings& s, const gemm::Device& device, Json& result) {
     Json skipped = Json::array(), resources = Json::object(), lessons = Json::object();
@@ -302,8 +335,9 @@ std::vector<Group> groups_of(const Settings& s, const gemm::Device& device, Json
         auto group = std::find_if(groups.begin(), groups.end(),
                                   [&](const Group& g) { return g.variant == lesson.variant(); });
         if (group == groups.end()) {
-            group = groups.insert(groups.end(), Group{lesson.variant(), {}, {}, {}});
+            group = groups.insert(groups.end(), Group{lesson.variant(), {}, {}, {}, {}});
             group->measured.resize(s.sizes.size());
+            group->ways.resize(s.sizes.size());
         }
         return *group;
     };
@@ -323,6 +357,9 @@ std::vector<Group> groups_of(const Settings& s, const gemm::Device& device, Json
         } else {
             group_of(lesson).others.push_back(&lesson);
         }
+    }
+    if (s.ways) {
+        for (Group& group : groups) add_ways(s, group);
     }
     result["lessons"] = std::move(lessons);
     result["resources"] = std::move(resources);
@@ -377,7 +414,7 @@ std::vector<const Lesson*> fast_lessons(const Settings& s, const Group& group, s
 
 /// Steps of progress that a group takes at a size, at most.
 int steps_of(const Settings& s, const Group& group, std::size_t size, bool timing) {
-    const std::size_t lessons = lessons_at(s, group, s.sizes[size]).size();
+    const std::size_t lessons = lessons_at(s, group, size).size();
     const Shape shape = shape_of(s, s.sizes[size], group.variant);
     return lessons == 0 ? 0 : gemm::Measurer::steps(lessons, shape, timing);
 }
@@ -416,7 +453,7 @@ void measure(const Settings& s, const gemm::Device& device, std::vector<Group>& 
             const Shape shape = shape_of(s, s.sizes[i], group.variant);
             const bool large = i >= s.sizes.size() - s.large;
             const std::vector<const Lesson*> lessons =
-                large ? fast_lessons(s, group, order[0], shape) : lessons_at(s, group, s.sizes[i]);
+                large ? fast_lessons(s, group, order[0], shape) : lessons_at(s, group, i);
             gemm::MeasureOptions options;
             options.timing = timing;
             options.rounds = s.rounds;

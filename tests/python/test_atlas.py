@@ -18,9 +18,11 @@ from schema import misfits
 from plots import atlas as picture
 from plots import data, tables
 from runner.core import atlas as recorded
+from runner.core import ways as recorded_ways
 from runner.core.atlas import RecordedAtlas
 from runner.core.kernel_hash import kernel_hash
 from runner.core.results import UserError, installed
+from runner.core.ways import RecordedWays
 from runner.measure import atlas
 
 # The shapes
@@ -93,7 +95,7 @@ from pathlib import Path
 fakes = Path(os.environ["FAKES"])
 with (fakes / "arguments").open("a") as log:
     log.write(" ".join(sys.argv[1:]) + chr(10))
-rest = [word for word in sys.argv[1:] if word != "--brief"]
+rest = [word for word in sys.argv[1:] if word not in ("--brief", "--ways")]
 options = dict(zip(rest[::2], rest[1::2]))
 does = json.loads((fakes / "does.json").read_text())
 name, variant = options["--lessons"], options["--dtype"]
@@ -140,6 +142,13 @@ for size in options["--sizes"].split(","):
         if does.get("chooses") == name:
             chosen = {{"BM": 16, "BN": 256, "BK": 16}}
             results["runs"][-1]["tiling"] = {{**chosen, "slices": 1 + m % 2, "blocks": 9, "blocks_per_sm": 3}}
+        if "--ways" in sys.argv:  # one is faster by a number of percent that depends on m, one slower
+            run = results["runs"][-1]
+            for slices, times in ((4, 1 / (1 + 0.009 * (m % 11))), (8, 2.0)):
+                way = {{**run["tiling"], "slices": slices}}
+                results["runs"].append({{**run, "tiling": way, "ms_median": ms * times, "chosen": False}})
+            if does.get("wrong way") == size:
+                results["failed"].append({{**failure, "tiling": run["tiling"]}})
     write("--so-far", results)
 write("--output", results)
 sys.exit(1 if results["failed"] else 0)
@@ -206,6 +215,40 @@ def test_what_a_lesson_chose_for_each_shape_is_recorded_and_told(gpu: Checkout) 
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in said.splitlines()]
     shown = {row[0]: row[5] for row in rows if len(row) == 7}
     assert (shown["105×1429×10497"], shown["4368×4192×96"]) == ("16×256×16 · 2", "16×256×16")
+
+
+def test_a_choice_is_held_against_all_ways_to_divide(gpu: Checkout, approve: Approve) -> None:
+    does(gpu, chooses="02_coalesced")
+    said = gpu.run("atlas", "--dtype", "fp32", "--ways", "--seed", "5", status=0)
+    approve(said.stdout + said.stderr)
+    found = json.loads((gpu.root / "out" / "h200-ways-fp32.json").read_text())
+    assert list(misfits(found | {"commit": ""}, RecordedWays)) == []
+    shapes = atlas.random_shapes(5, 40)
+    assert [(one["m"], one["n"], one["k"]) for one in found["runs"]] == shapes
+    assert (found["draw"], found["shapes"]) == (5, 40)
+    assert asked(gpu)[0].startswith("--brief --ways --lessons 02_coalesced ")
+    assert [recorded_ways.loss(one) for one in found["runs"]] == pytest.approx([0.009 * (m % 11) for m, _, _ in shapes], abs=1e-3)
+    of = recorded_ways.summary(found["runs"])
+    assert (of.ways, of.close) == (120, sum(m % 11 <= 5 for m, _, _ in shapes))
+    assert recorded_ways.chosen(of.most)[:2] == ((16, 256, 16), 1 + of.most["m"] % 2)
+    assert recorded_ways.fastest(of.most).slices == 4
+    assert not set(shapes) & set(atlas.random_shapes())  # to which the choice may have been fitted
+    drawn = [json.loads(gpu.run("atlas", "--ways", "--shapes", "--json", status=0).stdout)["shapes"] for _ in range(2)]
+    assert drawn[0] != drawn[1]
+
+
+def test_a_wrong_way_is_a_failure_and_its_shape_is_kept(gpu: Checkout) -> None:
+    m, n, k = atlas.random_shapes(5, 1)[0]
+    does(gpu, **{"chooses": "02_coalesced", "wrong way": f"{m}x{n}x{k}"})
+    gpu.commit()
+    done = gpu.run("atlas", "--dtype", "fp32", "--ways", "--seed", "5", "--record", status=1)
+    assert f"02_coalesced failed at {m}×{n}×{k}: It is wrong." in done.stderr
+    found = json.loads((gpu.root / "out" / "h200-ways-fp32.json").read_text())
+    assert (len(found["runs"]), len(found["failed"])) == (40, 1)
+    does(gpu, chooses="02_coalesced")
+    gpu.run("atlas", "--dtype", "fp32", "--ways", "--record", status=0)
+    assert (gpu.root / "plots" / "results" / "h200-ways-fp32.json").exists()
+    assert not (gpu.root / "plots" / "atlas_fp32.svg").exists()
 
 
 def test_one_type_one_set_and_a_lesson(gpu: Checkout) -> None:
@@ -285,7 +328,7 @@ def test_a_bench_that_measures_nothing_is_no_endless_loop(gpu: Checkout) -> None
 
 def test_what_cannot_be_measured_is_one_sentence(gpu: Checkout, approve: Approve) -> None:
     said = [refusals(gpu, ["atlas --dtype fp16", "atlas --set all", "atlas --lesson 77", "atlas --record --set llm",
-                           "atlas --record --lesson 1"])]  # fmt: skip
+                           "atlas --record --lesson 1", "atlas --seed 3", "atlas --ways --set llm"])]  # fmt: skip
     gpu.env["GIT_CEILING_DIRECTORIES"] = str(gpu.root.parent)
     said.append(refusals(gpu, ["atlas --record"]))
     gpu.env["GEMM_DEVICE"] = "cpu"

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -403,6 +404,30 @@ TEST_CASE("how a problem is divided is told of a lesson that chooses it, and of 
     require_contains(run_program("15d_choose" + size).out,
                      "tiles  " + std::to_string(tiling.at("BM").get<int>()) + "x");
     CHECK(run_program("01_naive" + size).out.find("tiles  ") == std::string::npos);
+}
+
+TEST_CASE("bench: each way in which a lesson could have divided a problem is right, too") {
+    for (const std::string name : {"15c_wgmma", "15d_choose"}) {
+        CAPTURE(name);
+        const std::string command = "gemm_bench --verify-only --lessons " + name + " --sizes 40x33x150";
+        const Json chosen = Json::parse(run_program(command).out).at("runs");
+        const Result all = run_program(command + " --ways");
+        INFO(all.err);
+        REQUIRE(all.status == 0);
+        const Json runs = Json::parse(all.out).at("runs");
+        REQUIRE(runs.size() >= 7);
+        CHECK_FALSE(runs.at(0).contains("chosen"));
+        CHECK(runs.at(0).at("tiling") == chosen.at(0).at("tiling"));
+        std::set<std::string> tilings;
+        for (const Json& run : runs) {
+            if (run != runs.at(0)) CHECK(run.at("chosen") == false);
+            tilings.insert(run.at("tiling").dump());
+        }
+        // 14c's kernel has C tiles that another has, too.
+        CHECK(tilings.size() + 1 >= runs.size());
+    }
+    require_contains(run_program("gemm_bench --verify-only --ways --lessons 15d_choose,01_naive").err,
+                     "01_naive does not");
 }
 
 TEST_CASE("bench: lessons of one type are measured together and rows say which") {
