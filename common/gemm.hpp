@@ -4,11 +4,13 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace gemm {
@@ -162,19 +164,19 @@ struct Tiling {
     std::size_t dynamic_shared_bytes = 0;  // per block, as launched
 };
 
-/// One of the ways in which a lesson may divide a problem; what `kernel` counts is its own affair.
+/// One of the ways in which a lesson may divide a problem. `kernel` is a number that only the lesson reads.
 struct Way {
     int kernel = 0, slices = 1;
 
     constexpr bool operator==(const Way&) const = default;
 };
 
-/// Of a lesson that chooses how to divide a problem, so that its choice can be held against the others. For
-/// problems with something to multiply.
+/// Of a lesson that chooses how to divide a problem, so that its choice can be held against the others.
+/// Called only for problems with something to multiply.
 struct Choosing {
-    /// What `prepare` chooses, and behind it the others that may be faster.
+    /// What `prepare` chooses; after it the others, those that the lesson takes for the fastest first.
     std::vector<Way> (*ways)(const Problem&) = nullptr;
-    /// As Lesson::prepare, in that way.
+    /// As Lesson::prepare, in that way. Throws Error where there is no room for its workspace.
     Plan (*prepare)(const Problem&, const Way&) = nullptr;
     Tiling (*tiling)(const Problem&, const Way&) = nullptr;
 };
@@ -227,6 +229,15 @@ struct Lesson {
     const Tile& tile() const { return configuration().tile; }
     const dim3& block() const { return configuration().block; }
 };
+
+/// For Choosing::ways: the chosen one, then the others, each with the time that the lesson expects.
+inline std::vector<Way> fastest_first(const Way& chosen, std::vector<std::pair<double, Way>> others) {
+    std::stable_sort(others.begin(), others.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<Way> ways = {chosen};
+    for (const auto& [time, way] : others) ways.push_back(way);
+    return ways;
+}
 
 /// Number of pieces of `size` that cover `total` (0 for 0). total ≥ 0, size > 0.
 constexpr std::int64_t ceil_div(std::int64_t total, std::int64_t size) {

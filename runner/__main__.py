@@ -518,9 +518,9 @@ def atlas_command(
     name: Optional[str] = typer.Option(
         None, "--lesson", metavar="LESSON", help="Lesson to compare; by default the fastest of the type."
     ),
-    ways: bool = typer.Option(False, "--ways", help="Measure the lesson's choice of C tile and slices at 40 new shapes."),
-    seed: Optional[int] = typer.Option(None, min=0, help="Draws the shapes of --ways; by default a fresh one."),
-    record: bool = typer.Option(False, "--record", help="Write plots/results/<gpu>-atlas-<type>.json, or -ways-."),
+    ways: bool = typer.Option(False, "--ways", help="Check how well the lesson chooses C tile and slices, at 40 new shapes."),
+    seed: Optional[int] = typer.Option(None, min=0, help="Seed of the shapes of --ways; fresh by default."),
+    record: bool = typer.Option(False, "--record", help="Write plots/results/<gpu>-atlas-<type>.json, or …-ways-<type>.json."),
     shapes: bool = typer.Option(False, "--shapes", help="Print the shapes and measure nothing."),
     as_json: bool = JSON,
 ) -> int:

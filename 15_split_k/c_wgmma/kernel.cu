@@ -386,24 +386,22 @@ gemm::Tiling tiling(const gemm::Problem& p) {
     return tiling_in(p, {choice.policy, choice.slices});
 }
 
-/// Beside the choice, all of which the estimate is at most twice as long.
+/// The choice, then all others by their estimates; but for 14c's kernel only with the size that 14c takes.
 std::vector<gemm::Way> ways(const gemm::Problem& p) {
     const Choice choice = choice_for(p);
-    const auto time = [&](const gemm::Way& way) {
-        if (way.kernel < 0) return time_of_persistent(p);
-        return Policies::with(way.kernel, [&](auto size) { return time_of<decltype(size)>(p, way.slices); });
-    };
-    std::vector<gemm::Way> all = {{choice.policy, choice.slices}};
-    const double longest = 2.0 * time(all[0]);
-    const auto add = [&](const gemm::Way& way) {
-        if (way != all[0] && time(way) <= longest) all.push_back(way);
-    };
-    add({-1, 1});
+    const gemm::Way chosen{choice.policy, choice.slices};
+    std::vector<std::pair<double, gemm::Way>> others;
+    if (choice.policy >= 0) others.emplace_back(time_of_persistent(p), gemm::Way{-1, 1});
     const auto most = std::min<std::int64_t>(MOST_SLICES, gemm::ceil_div(p.K, Usual::BK));
     for (int policy = 0; policy < Policies::COUNT; ++policy) {
-        for (int slices = 1; slices <= most; ++slices) add({policy, slices});
+        for (int slices = 1; slices <= most; ++slices) {
+            const double time =
+                Policies::with(policy, [&](auto size) { return time_of<decltype(size)>(p, slices); });
+            if (std::isfinite(time) && gemm::Way{policy, slices} != chosen)
+                others.emplace_back(time, gemm::Way{policy, slices});
+        }
     }
-    return all;
+    return gemm::fastest_first(chosen, others);
 }
 
 /// As prepare().

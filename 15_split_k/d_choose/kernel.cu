@@ -508,25 +508,21 @@ gemm::Tiling tiling(const gemm::Problem& p) {
     return tiling_in(p, {choice.shape, choice.slices});
 }
 
-/// Beside the choice, each shape with 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15 … slices, as long as the estimate is
-/// not more than half as long again.
+/// The choice, then each shape with 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15 … slices, by their estimates.
 std::vector<gemm::Way> ways(const gemm::Problem& p) {
     const Choice choice = choose(p);
-    const int sms = gemm::multiprocessors();
-    const auto candidate = [&](int shape) {
-        return with_parts(Shapes(), shape, p, [&]<class P>(P) { return candidate_of<P>(p, shape); });
-    };
-    const double longest = 1.5 * time_of(p, candidate(choice.shape), choice.slices, sms);
-    std::vector<gemm::Way> all = {{choice.shape, choice.slices}};
+    const gemm::Way chosen{choice.shape, choice.slices};
+    std::vector<std::pair<double, gemm::Way>> others;
     for (int shape = 0; shape < SHAPES; ++shape) {
-        const Candidate c = candidate(shape);
+        const Candidate c =
+            with_parts(Shapes(), shape, p, [&]<class P>(P) { return candidate_of<P>(p, shape); });
         const int most = c.resident == 0 ? 0 : std::max(1, std::min(c.k_tiles, MOST_SLICES));
         for (int slices = 1; slices <= most; slices += std::max(1, slices / 4)) {
             const gemm::Way way{shape, slices};
-            if (way != all[0] && time_of(p, c, slices, sms) <= longest) all.push_back(way);
+            if (way != chosen) others.emplace_back(time_of(p, c, slices, gemm::multiprocessors()), way);
         }
     }
-    return all;
+    return gemm::fastest_first(chosen, others);
 }
 
 /// As prepare().
@@ -539,6 +535,7 @@ gemm::Plan prepare_in(const gemm::Problem& p, const gemm::Way& way) {
         divide(*plan, way.slices, static_cast<std::size_t>(way.slices * c.tiles) * P::S::BM * P::S::BN,
                static_cast<std::size_t>(c.tiles));
     });
+    if (plan->slices != way.slices) throw gemm::Error("There is no room for a workspace.");
     return plan;
 }
 const gemm::Choosing choosing{ways, prepare_in, tiling_in};

@@ -46,6 +46,13 @@ class Tiling(TypedDict):
     blocks_per_sm: int  # that an SM has at once
 
 
+class Way(TypedDict):
+    """In which a lesson that chooses could divide a problem."""
+
+    kernel: int  # a number that only the lesson reads
+    slices: int  # of K
+
+
 class Run(TypedDict, total=False):
     """One lesson at one size that it gets right; with times where the device has any."""
 
@@ -63,7 +70,7 @@ class Run(TypedDict, total=False):
     rms_error: float
     rms_limit: float
     tiling: Tiling  # of a lesson that says what it chose; of most others it is the descriptor's tile, and one slice
-    chosen: bool  # false where it was not the lesson that chose this tiling
+    way: Way  # of a lesson that chooses, where it was told to divide the problem like that
     ms_median: float
     ms_p10: float
     ms_p90: float
@@ -81,9 +88,7 @@ class Run(TypedDict, total=False):
     kernel_hash: str  # of the source that was measured
 
 
-class Failed(TypedDict):
-    """One lesson at one size that it gets wrong."""
-
+class _Failed(TypedDict):
     lesson: str
     variant: str  # "fp32", "bf16.nt"
     m: int
@@ -91,6 +96,12 @@ class Failed(TypedDict):
     k: int
     ran: bool
     failure: str  # for people
+
+
+class Failed(_Failed, total=False):
+    """One lesson at one size that it gets wrong."""
+
+    way: Way  # as in Run
 
 
 class LeftOut(TypedDict):

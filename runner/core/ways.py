@@ -1,25 +1,35 @@
-"""What `./gemm atlas --ways` records: each way in which a lesson could have divided a problem, and how long it took. From it:
-how much time is lost where the lesson did not choose the fastest."""
+"""What `./gemm atlas --ways` records: how long a problem takes as a lesson chooses to divide it, and in other ways that it
+could have chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from statistics import fmean
 from typing import NamedTuple, TypedDict
 
-from runner.core.reports import Device, Failed, LeftOut
+from runner.core import atlas
+from runner.core.reports import Device, Failed, LeftOut, Run
 
 CLOSE = 0.05  # a loss up to which a choice counts as right
 
 
-class WaysRun(TypedDict):
-    """One shape."""
+class Tried(TypedDict):
+    """A way to divide a problem, and how long it took."""
 
-    m: int
-    n: int
-    k: int
-    ratio: float  # of the baseline's time to the lesson's
-    ways: list[tuple[int, int, int, int, float]]  # BM, BN, BK, slices of K, and ms; what the lesson chooses comes first
+    kernel: int | None  # a number that only the lesson reads; of what it chooses none is known
+    BM: int  # rows of a C tile
+    BN: int  # its columns
+    BK: int  # steps of K in a k-tile
+    slices: int  # of K
+    ms_median: float
+    ms_p10: float
+    ms_p90: float
+
+
+class WaysRun(Run):
+    """One shape, as the lesson chooses to divide it."""
+
+    others: list[Tried]  # of the ways it could have chosen, those that it takes for the fastest
 
 
 class RecordedWays(TypedDict):
@@ -40,45 +50,47 @@ class RecordedWays(TypedDict):
     date: str
 
 
-class Way(NamedTuple):
-    """One of a shape's."""
-
-    tile: tuple[int, int, int]
-    slices: int
-    ms: float
-
-
 class Summary(NamedTuple):
-    """Of all shapes, by loss: by how much longer what is chosen takes than the fastest way."""
+    """By how much longer what is chosen takes than the fastest of all ways."""
 
     shapes: int
-    ways: int
-    close: int  # shapes that lose no more than CLOSE
+    close: int  # that lose no more than CLOSE
     mean: float
     most: WaysRun  # where it is largest
 
 
-def chosen(run: WaysRun) -> Way:
-    bm, bn, bk, slices, ms = run["ways"][0]
-    return Way((bm, bn, bk), slices, ms)
+def tried(run: Run) -> Tried:
+    tiling, way = run["tiling"], run.get("way")
+    return {
+        "kernel": way["kernel"] if way else None,
+        "BM": tiling["BM"],
+        "BN": tiling["BN"],
+        "BK": tiling["BK"],
+        "slices": tiling["slices"],
+        "ms_median": run["ms_median"],
+        "ms_p10": run["ms_p10"],
+        "ms_p90": run["ms_p90"],
+    }
 
 
-def fastest(run: WaysRun) -> Way:
-    bm, bn, bk, slices, ms = min(run["ways"], key=lambda way: way[4])
-    return Way((bm, bn, bk), slices, ms)
+def fastest(run: WaysRun) -> Tried:
+    """What is chosen, or another way."""
+    return min((tried(run), *run["others"]), key=lambda way: way["ms_median"])
 
 
 def loss(run: WaysRun) -> float:
-    """At least what is really lost: the shortest of many measured times is a little too short by chance."""
-    return chosen(run).ms / fastest(run).ms - 1.0
+    """Of ways that are equally fast, one is the fastest by chance, so this is seldom 0."""
+    return run["ms_median"] / fastest(run)["ms_median"] - 1.0
 
 
-def summary(runs: Sequence[WaysRun]) -> Summary:
-    """Of one shape at least."""
-    losses = [loss(run) for run in runs]
-    return Summary(
-        len(runs), sum(len(run["ways"]) for run in runs), sum(one <= CLOSE for one in losses), fmean(losses), max(runs, key=loss)
-    )
+def summaries(runs: list[WaysRun]) -> dict[str, Summary]:
+    """Of the groups that have shapes, as in the atlas, and of all."""
+    members = {name: [run for run in runs if atlas.group_of(run) == name] for name in atlas.GROUPS} | {"all": runs}
+    return {
+        name: Summary(len(of), sum(loss(run) <= CLOSE for run in of), fmean(loss(run) for run in of), max(of, key=loss))
+        for name, of in members.items()
+        if of
+    }
 
 
 def worst(runs: Iterable[WaysRun], count: int) -> list[WaysRun]:

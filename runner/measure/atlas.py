@@ -1,4 +1,5 @@
-"""`./gemm atlas`: the course's fastest lesson beside cuBLAS at 240 shapes, those of a language model and random ones."""
+"""`./gemm atlas`: the course's fastest lesson beside cuBLAS at 240 shapes, those of a language model and random ones; with --ways
+beside what else it could have chosen."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import json
 import random
 import secrets
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -54,16 +55,17 @@ def _side(draw: random.Random, odd: bool) -> int:
     return int(side) | 1 if odd else _LEAST * round(side / _LEAST)
 
 
-def random_shapes(seed: int = _DRAW, count: int = _COUNT) -> list[Shape]:
+def random_shapes(seed: int = _DRAW, count: int = _COUNT, known: Container[Shape] = ()) -> list[Shape]:
     """So many that the seed draws: of three in a row, the first has odd numbers, the second a C that is long or wide, the third
-    neither of the two. What is something else, has _MOST_FLOP or more or is there already, is drawn again."""
+    neither of the two. What is something else, has _MOST_FLOP or more or is there or known already, is drawn again."""
     draw = random.Random(seed)  # noqa: S311  (random() alone is the same in every version of Python)
     found: list[Shape] = []
     while len(found) < count:
         kind = len(found) % 3
         m, n, k = (_side(draw, kind == 0) for _ in range(3))
         skinny = max(m, n) >= _SKINNY * min(m, n)
-        if 2.0 * m * n * k < _MOST_FLOP and (m, n, k) not in found and (kind == 0 or skinny == (kind == 1)):
+        new = (m, n, k) not in found and (m, n, k) not in known
+        if 2.0 * m * n * k < _MOST_FLOP and new and (kind == 0 or skinny == (kind == 1)):
             found.append((m, n, k))
     return found
 
@@ -72,6 +74,11 @@ def shapes_of(chosen: str | None) -> dict[Shape, str]:
     """The shapes of a set, or of both, each with the set that it belongs to."""
     of: dict[str, Callable[[], list[Shape]]] = {"llm": llm_shapes, "random": random_shapes}
     return {shape: name for name in ([chosen] if chosen else SETS) for shape in of[name]()}
+
+
+def new_shapes(seed: int) -> dict[Shape, str]:
+    """_WAYS shapes that the seed draws as the atlas's were drawn, none of which is there: an estimate may be fitted to those."""
+    return dict.fromkeys(random_shapes(seed, _WAYS, shapes_of(None)), "random")
 
 
 # Measuring
@@ -97,7 +104,7 @@ class _Found:
         """Shapes that gemm_bench has finished."""
         self.head = results
         for run in results["runs"]:
-            if run.get("chosen", True):
+            if "way" not in run:
                 self.runs[_shape(run)] = cast(AtlasRun, {**run, "set": self.left.pop(_shape(run))})
             else:
                 self.others.setdefault(_shape(run), []).append(run)
@@ -125,22 +132,11 @@ class _Found:
 
     def ways(self, order: Iterable[Shape]) -> dict:
         """As a RecordedWays, without commit and date."""
-        runs = [
-            {
-                **dict(zip("mnk", shape, strict=True)),
-                "ratio": self.runs[shape]["ratio"],
-                "ways": [_way(run) for run in (self.runs[shape], *self.others.get(shape, []))],
-            }
-            for shape in order
-            if shape in self.runs
-        ]
-        results = {**self.results(()), "draw": self.draw, "runs": runs}
+        results = {**self.results(order), "draw": self.draw}
+        for run in results["runs"]:
+            run.pop("set", None)
+            run["others"] = [recorded_ways.tried(other) for other in self.others.get(_shape(run), [])]
         return {key: value for key, value in results.items() if key not in ("tile", "resources")}
-
-
-def _way(run: Run) -> tuple[int, int, int, int, float]:
-    tiling = run["tiling"]
-    return tiling["BM"], tiling["BN"], tiling["BK"], tiling["slices"], round(run["ms_median"], 9)
 
 
 def _shape(of: Mapping[str, Any]) -> Shape:
@@ -192,12 +188,13 @@ def _measure(program: Path, found: _Found, folder: Path) -> str:
     return ""
 
 
-def _candidates(variant: str, given: str | None, built: Path) -> list[str]:
-    """The lessons to try, the fastest first: the one that was given, or those of the library that take the type. A UserError
-    where a lesson does not."""
+def _candidates(variant: str, given: str | None, ways: bool, built: Path) -> list[str]:
+    """The lessons to try, the fastest first: the one that was given, or those of the library that take the type, of which the
+    others are no substitute where ways are compared. A UserError where a lesson does not."""
     takes = {name: [one.text for one in found.variants] for name, found in descriptors.all_described(built).items()}
     if given is None:
-        return [name for name in reversed(installed()) if variant in takes.get(name, ())]
+        takers = [name for name in reversed(installed()) if variant in takes.get(name, ())]
+        return takers[:1] if ways else takers
     if variant not in takes.get(given, ()):
         raise UserError(f"{given} does not take {variant}; it takes {', '.join(takes.get(given, ())) or 'nothing'}.")
     return [given]
@@ -256,22 +253,33 @@ def _tile_text(tile: Iterable[int], slices: int) -> str:
     return f"{'×'.join(map(str, tile))}{f' · {slices}' if slices > 1 else ''}"
 
 
+def _tried_text(way: recorded_ways.Tried) -> str:
+    return _tile_text((way["BM"], way["BN"], way["BK"]), way["slices"])
+
+
 def _show_ways(results: RecordedWays) -> None:
-    found = recorded_ways.summary(results["runs"])
+    runs = results["runs"]
     print(
-        f"{results['device']['name']}, {results['variant']}: {results['lesson']} beside {found.ways - found.shapes} other ways "
-        f"to divide the same {found.shapes} problems, drawn with seed {results['draw']}\n"
-        f"At {found.close} of them ({found.close / found.shapes:.0%}) what it chooses takes at most {recorded_ways.CLOSE:.0%} "
-        f"longer than the fastest; on average it takes {found.mean:.1%} longer, and at most {recorded_ways.loss(found.most):.1%}."
+        f"{results['device']['name']}, {results['variant']}: the C tile and the slices of K that {results['lesson']} chooses, "
+        f"beside {sum(len(run['others']) for run in runs)} other choices;\n"
+        f"how much longer it takes than the fastest, at shapes of seed {results['draw']}"
     )
     rows = [
-        [_text(_shape(run)), *(text for way in (recorded_ways.chosen(run), recorded_ways.fastest(run))
-                               for text in (_tile_text(way.tile, way.slices), microseconds(way.ms))),
-         f"{recorded_ways.loss(run):.1%}", f"{run['ratio']:.3f}"]
-        for run in recorded_ways.worst(results["runs"], _SLOWEST)
+        [name, str(group.shapes), f"{group.close} ({group.close / group.shapes:.0%})", f"{group.mean:.1%}",
+         f"{recorded_ways.loss(group.most):.1%}", _text(_shape(group.most))]
+        for name, group in recorded_ways.summaries(runs).items()
     ]  # fmt: skip
-    columns = ["M×N×K", "chosen: C tile · slices", "µs", "fastest", "µs", "lost", "ratio to cuBLAS"]
-    tables.show(tables.grid(columns, rows, left=(columns[1], columns[3])), 140)
+    columns = ["group", "shapes", f"within {recorded_ways.CLOSE:.0%}", "on average", "at most", "at M×N×K"]
+    tables.show(tables.grid(columns, rows, left=("group",)))
+    print("Where it loses most:")
+    rows = [
+        [_text(_shape(run)), recorded.group_of(run), _tried_text(recorded_ways.tried(run)), microseconds(run["ms_median"]),
+         _tried_text(fastest), microseconds(fastest["ms_median"]), f"{recorded_ways.loss(run):.1%}", f"{run['ratio']:.3f}"]
+        for run in recorded_ways.worst(runs, _SLOWEST)
+        for fastest in [recorded_ways.fastest(run)]
+    ]  # fmt: skip
+    columns = ["M×N×K", "", "chosen: C tile · slices", "µs", "fastest", "µs", "longer", "its ratio to cuBLAS"]
+    tables.show(tables.grid(columns, rows, left=("", columns[2], columns[4])), 140)
 
 
 def _show(results: RecordedAtlas) -> None:
@@ -306,7 +314,8 @@ def _text(shape: Shape) -> str:
 def _say_lost(results: RecordedAtlas | RecordedWays) -> None:
     """Which shapes have no ratio, and why."""
     for one in results["failed"]:
-        say(f"{one['lesson']} failed at {_text(_shape(one))}: {one['failure']}")
+        way = f" in its way {one['way']['kernel']}, {one['way']['slices']} slices" if "way" in one else ""
+        say(f"{one['lesson']} failed at {_text(_shape(one))}{way}: {one['failure']}")
     for left in results["left_out"]:
         say(f"{_text(_shape(left))} is left out. {left['reason']}")
 
@@ -357,7 +366,8 @@ def _drawn(results: RecordedAtlas, recording: Recording, draw: Draw) -> list[Pat
 def _finish(found: _Found, recording: Recording, shapes: Mapping[Shape, str], draw: Draw, as_json: bool) -> dict:
     """Writes, draws and prints one type's atlas: what --json prints of it."""
     results = _results(found, shapes)
-    wrong = f"{found.lesson} failed at {len(found.failed)} of {found.shapes} shapes" if found.failed else ""
+    shapes_failed = {_shape(one) for one in found.failed}
+    wrong = f"{found.lesson} failed at {len(shapes_failed)} of {found.shapes} shapes" if found.failed else ""
     recording.write(*_place(found), results, wrong)
     whole = cast(RecordedAtlas, results)
     if not as_json and found.runs:
@@ -387,15 +397,17 @@ def atlas(
     variants = [dtype] if dtype else list(VARIANTS)
     if ways and seed is None:
         seed = secrets.randbelow(10**6)
-    shapes = shapes_of(chosen) if seed is None else dict.fromkeys(random_shapes(seed, _WAYS), "random")
+    shapes = shapes_of(chosen) if seed is None else new_shapes(seed)
+    if seed is not None:
+        say(f"Shapes of seed {seed}.")
     if listed:
         return _list(variants, shapes, as_json)
     if record and (chosen or name):
-        raise UserError("--record measures both sets with the course's fastest lesson; leave --set and --lesson out.")
+        raise UserError("--record measures whole sets with the course's fastest lesson; leave --set and --lesson out.")
     device = doctor.choose_gpu("atlas")
     recordings = {variant: Recording(record, "measured") for variant in variants}
     built = build(device, doctor.provide(device), ["gemm_bench", "gemm_lessons_json"])
-    candidates = {variant: _candidates(variant, name, built) for variant in variants}
+    candidates = {variant: _candidates(variant, name, ways, built) for variant in variants}
     printed, status = [], 0
     for variant in variants:
         try:

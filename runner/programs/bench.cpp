@@ -32,6 +32,8 @@ using gemm::Json;
 using gemm::Lesson;
 using gemm::Shape;
 
+// Of a lesson, its choice included. Each has a workspace for every copy of the problem, all at the same time.
+constexpr std::size_t kMostWays = 31;
 constexpr const char* kDefaultSizes = gemm::kDeviceTimes ? "256,512,1024,2048,4096" : "64,100x77x51";
 
 struct Settings {
@@ -105,8 +107,9 @@ void require_batch(const Settings& s) {
 void require_choosing(const std::vector<Lesson>& lessons) {
     for (const Lesson& lesson : lessons) {
         if (lesson.choosing == nullptr)
-            throw Error(std::string("--ways is for lessons that choose how to divide a problem, and ") +
-                        lesson.name + " does not; name some with --lessons, such as --lessons 15d_choose.");
+            throw Error(std::string("--ways is for lessons that choose how to divide a problem, such as "
+                                    "15c_wgmma and 15d_choose, and ") +
+                        lesson.name + " does not.");
     }
 }
 
@@ -159,9 +162,10 @@ Settings read_options(int argc, char** argv) {
     options.push_back({"--rounds", &s.rounds, "rounds of timing; 0 chooses by cost [0]"});
     options.push_back({"--seed", &s.seed, "seed of the inputs [a fresh one]"});
     options.push_back({"--verify-only", &s.verify_only, "do not time"});
-    options.push_back({"--ways", &s.ways,
-                       "measure beside each lesson the other ways to divide the problem of which it chooses "
-                       "one; it must be a lesson that chooses"});
+    options.push_back(
+        {"--ways", &s.ways,
+         "also measure other ways in which each lesson could divide the problem, the 30 that it "
+         "takes for the fastest; only for lessons that choose"});
     options.push_back({"--device", &s.device, "which device, counted from 0 [0]"});
     if (gemm::kDeviceTimes) {  // the CPU device finds out itself
         options.push_back(
@@ -187,8 +191,8 @@ Settings read_options(int argc, char** argv) {
                         options, argc, argv);
     if (s.energy && s.verify_only) throw Error("--energy needs times; leave --verify-only out.");
     if (s.energy && s.brief) throw Error("--energy times long loops; leave --brief out.");
-    if (s.ways && !large.empty())
-        throw Error("--large-sizes are for lessons as they are; leave --ways or --large-sizes out.");
+    if (s.ways && !(large.empty() && variant_sizes.empty()))
+        throw Error("--ways measures at --sizes alone; leave --large-sizes and --variant-sizes out.");
     if (s.brief && !large.empty())
         throw Error("--large-sizes are for lessons that whole samples show to be fast; leave --brief out.");
     s.lessons = chosen_lessons(lessons, gemm::variant_option(variant, dtype));
@@ -271,6 +275,11 @@ Shape shape_of(const Settings& s, const Shape& size, const gemm::Variant& varian
     return shape.resolved();
 }
 
+/// Of a lesson that was told how to divide the problem.
+Json way_json(const gemm::Way& way) {
+    return {{"kernel", way.kernel}, {"slices", way.slices}};
+}
+
 /// Of a lesson that did not pass.
 Json failed_json(const Lesson& lesson, const Shape& shape, const gemm::Outcome& outcome) {
     Json json = {{"lesson", lesson.name},
@@ -278,7 +287,7 @@ Json failed_json(const Lesson& lesson, const Shape& shape, const gemm::Outcome& 
                  {"ran", outcome.error.empty()},
                  {"failure", outcome.error.empty() ? outcome.verdict.failure : outcome.error}};
     json.update(shape_json(shape));
-    if (lesson.way) json["tiling"] = gemm::tiling_json(*gemm::tiling_of(lesson, shape.problem()));
+    if (lesson.way) json["way"] = way_json(*lesson.way);  // asks nothing of a device that may be lost
     return json;
 }
 
@@ -296,7 +305,7 @@ void add(Json& runs, Json& failed, const Lesson& lesson, const Shape& shape, con
     run.update(shape_json(shape));
     if (const auto tiling = gemm::tiling_of(lesson, shape.problem()))
         run["tiling"] = gemm::tiling_json(*tiling);
-    if (lesson.way) run["chosen"] = false;
+    if (lesson.way) run["way"] = way_json(*lesson.way);
     if (outcome.speed) run.update(gemm::speed_json(*outcome.speed));
     runs.push_back(std::move(run));
 }
@@ -314,15 +323,15 @@ Json hung_json(const std::string& lesson, const Shape& shape, const std::string&
     return json;
 }
 
-/// The ways of the group's lessons, but for the first, which each chooses itself.
+/// Ways of the group's lessons, but for the first, which each chooses itself.
 void add_ways(const Settings& s, Group& group) {
     for (std::size_t i = 0; i < s.sizes.size(); ++i) {
         const gemm::Problem p = shape_of(s, s.sizes[i], group.variant).problem();
         if (gemm::flop_of(p) == 0.0) continue;
         for (const Lesson* lesson : group.lessons) {
             const std::vector<gemm::Way> ways = lesson->choosing->ways(p);
-            for (auto way = ways.begin() + 1; way != ways.end(); ++way)
-                group.ways[i].emplace_back(*lesson).way = *way;
+            for (std::size_t way = 1; way < std::min(ways.size(), kMostWays); ++way)
+                group.ways[i].emplace_back(*lesson).way = ways[way];
         }
     }
 }

@@ -24,6 +24,7 @@ from runner.core.kernel_hash import kernel_hash
 from runner.core.results import UserError, installed
 from runner.core.ways import RecordedWays
 from runner.measure import atlas
+from runner.measure.recording import hash_of
 
 # The shapes
 
@@ -145,10 +146,10 @@ for size in options["--sizes"].split(","):
         if "--ways" in sys.argv:  # one is faster by a number of percent that depends on m, one slower
             run = results["runs"][-1]
             for slices, times in ((4, 1 / (1 + 0.009 * (m % 11))), (8, 2.0)):
-                way = {{**run["tiling"], "slices": slices}}
-                results["runs"].append({{**run, "tiling": way, "ms_median": ms * times, "chosen": False}})
+                told = {{"tiling": {{**run["tiling"], "slices": slices}}, "way": {{"kernel": 7, "slices": slices}}}}
+                results["runs"].append({{**run, "ms_median": ms * times, **told}})
             if does.get("wrong way") == size:
-                results["failed"].append({{**failure, "tiling": run["tiling"]}})
+                results["failed"] += [{{**failure, "way": {{"kernel": 7, "slices": slices}}}} for slices in (16, 32)]
     write("--so-far", results)
 write("--output", results)
 sys.exit(1 if results["failed"] else 0)
@@ -217,7 +218,7 @@ def test_what_a_lesson_chose_for_each_shape_is_recorded_and_told(gpu: Checkout) 
     assert (shown["105×1429×10497"], shown["4368×4192×96"]) == ("16×256×16 · 2", "16×256×16")
 
 
-def test_a_choice_is_held_against_all_ways_to_divide(gpu: Checkout, approve: Approve) -> None:
+def test_a_choice_is_held_against_other_ways_to_divide(gpu: Checkout, approve: Approve) -> None:
     does(gpu, chooses="02_coalesced")
     said = gpu.run("atlas", "--dtype", "fp32", "--ways", "--seed", "5", status=0)
     approve(said.stdout + said.stderr)
@@ -227,14 +228,26 @@ def test_a_choice_is_held_against_all_ways_to_divide(gpu: Checkout, approve: App
     assert [(one["m"], one["n"], one["k"]) for one in found["runs"]] == shapes
     assert (found["draw"], found["shapes"]) == (5, 40)
     assert asked(gpu)[0].startswith("--brief --ways --lessons 02_coalesced ")
-    assert [recorded_ways.loss(one) for one in found["runs"]] == pytest.approx([0.009 * (m % 11) for m, _, _ in shapes], abs=1e-3)
-    of = recorded_ways.summary(found["runs"])
-    assert (of.ways, of.close) == (120, sum(m % 11 <= 5 for m, _, _ in shapes))
-    assert recorded_ways.chosen(of.most)[:2] == ((16, 256, 16), 1 + of.most["m"] % 2)
-    assert recorded_ways.fastest(of.most).slices == 4
-    assert not set(shapes) & set(atlas.random_shapes())  # to which the choice may have been fitted
-    drawn = [json.loads(gpu.run("atlas", "--ways", "--shapes", "--json", status=0).stdout)["shapes"] for _ in range(2)]
+    assert [recorded_ways.loss(one) for one in found["runs"]] == pytest.approx([0.009 * (m % 11) for m, _, _ in shapes], abs=1e-6)
+    assert all([way["kernel"] for way in one["others"]] == [7, 7] for one in found["runs"])
+    of = recorded_ways.summaries(found["runs"])
+    assert list(of) == ["aligned", "odd", "tiny", "all"]
+    assert sum(group.shapes for group in of.values()) == 80
+    assert of["all"].close == sum(m % 11 <= 5 for m, _, _ in shapes)
+    assert recorded_ways.fastest(of["all"].most)["slices"] == 4
+    assert recorded_ways.fastest({**found["runs"][0], "others": []})["kernel"] is None
+
+
+def test_shapes_of_ways_are_new_and_their_seed_is_said(checkout: Checkout) -> None:
+    for seed in (5, 48):  # 48 drew the atlas
+        assert len(set(atlas.new_shapes(seed)) - set(atlas.shapes_of(None))) == 40
+    done = [checkout.run("atlas", "--ways", "--shapes", "--json", status=0) for _ in range(2)]
+    drawn = [json.loads(one.stdout)["shapes"] for one in done]
     assert drawn[0] != drawn[1]
+    said = re.fullmatch(r"(?s).*Shapes of seed (\d+)\.\n", done[0].stderr)
+    assert said
+    again = checkout.run("atlas", "--ways", "--shapes", "--json", "--seed", said[1], status=0)
+    assert json.loads(again.stdout)["shapes"] == drawn[0]
 
 
 def test_a_wrong_way_is_a_failure_and_its_shape_is_kept(gpu: Checkout) -> None:
@@ -242,13 +255,31 @@ def test_a_wrong_way_is_a_failure_and_its_shape_is_kept(gpu: Checkout) -> None:
     does(gpu, **{"chooses": "02_coalesced", "wrong way": f"{m}x{n}x{k}"})
     gpu.commit()
     done = gpu.run("atlas", "--dtype", "fp32", "--ways", "--seed", "5", "--record", status=1)
-    assert f"02_coalesced failed at {m}×{n}×{k}: It is wrong." in done.stderr
+    assert f"02_coalesced failed at {m}×{n}×{k} in its way 7, 32 slices: It is wrong." in done.stderr
+    assert "02_coalesced failed at 1 of 40 shapes" in done.stderr
     found = json.loads((gpu.root / "out" / "h200-ways-fp32.json").read_text())
-    assert (len(found["runs"]), len(found["failed"])) == (40, 1)
+    assert list(misfits(found, RecordedWays)) == []
+    assert (len(found["runs"]), len(found["failed"])) == (40, 2)
     does(gpu, chooses="02_coalesced")
     gpu.run("atlas", "--dtype", "fp32", "--ways", "--record", status=0)
     assert (gpu.root / "plots" / "results" / "h200-ways-fp32.json").exists()
     assert not (gpu.root / "plots" / "atlas_fp32.svg").exists()
+
+
+def test_ways_of_a_lesson_that_does_not_run_here_are_not_those_of_another(gpu: Checkout) -> None:
+    does(gpu, skipped=["02_coalesced"], chooses="01_naive")
+    said = gpu.run("atlas", "--dtype", "fp32", "--ways", status=2).stderr
+    assert said.endswith("gemm: Nothing was measured for fp32: 02_coalesced needs another GPU.\n")
+
+
+def test_an_interrupt_keeps_the_ways_that_are_measured(gpu: Checkout) -> None:
+    third = "x".join(map(str, list(atlas.new_shapes(5))[2]))
+    does(gpu, **{"chooses": "02_coalesced", third: "wait"})
+    process = gpu.start("atlas", "--ways", "--seed", "5", "--dtype", "fp32")
+    wait_for(gpu.fakes / "waits")
+    assert stop(process, signal.SIGINT)[1].endswith("Interrupted: 2 of 40 shapes are in out/h200-ways-fp32.json.\n")
+    found = json.loads((gpu.root / "out" / "h200-ways-fp32.json").read_text())
+    assert [len(one["others"]) for one in found["runs"]] == [2, 2]
 
 
 def test_one_type_one_set_and_a_lesson(gpu: Checkout) -> None:
@@ -424,6 +455,13 @@ def test_what_is_published_fits() -> None:
         if found := data.atlas(REPOSITORY, variant):
             assert list(misfits(found, RecordedAtlas)) == []
             assert [found["variant"], found["shapes"]] == [variant, 240]
+
+
+def test_what_is_published_of_ways_fits() -> None:
+    for file in (REPOSITORY / "plots" / "results").glob("*-ways-*.json"):
+        found = json.loads(file.read_text(encoding="utf-8"))
+        assert list(misfits(found, RecordedWays)) == []
+        assert found["kernel_hashes"] == {found["lesson"]: hash_of(found["lesson"])}  # or it is measured again
 
 
 def test_the_library_has_lessons_of_both_types() -> None:

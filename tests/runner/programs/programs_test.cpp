@@ -408,26 +408,32 @@ TEST_CASE("how a problem is divided is told of a lesson that chooses it, and of 
 
 TEST_CASE("bench: each way in which a lesson could have divided a problem is right, too") {
     for (const std::string name : {"15c_wgmma", "15d_choose"}) {
-        CAPTURE(name);
-        const std::string command = "gemm_bench --verify-only --lessons " + name + " --sizes 40x33x150";
-        const Json chosen = Json::parse(run_program(command).out).at("runs");
-        const Result all = run_program(command + " --ways");
-        INFO(all.err);
-        REQUIRE(all.status == 0);
-        const Json runs = Json::parse(all.out).at("runs");
-        REQUIRE(runs.size() >= 7);
-        CHECK_FALSE(runs.at(0).contains("chosen"));
-        CHECK(runs.at(0).at("tiling") == chosen.at(0).at("tiling"));
-        std::set<std::string> tilings;
-        for (const Json& run : runs) {
-            if (run != runs.at(0)) CHECK(run.at("chosen") == false);
-            tilings.insert(run.at("tiling").dump());
+        for (const std::string size : {"40x33x150", "120x1000x200"}) {
+            CAPTURE(name, size);
+            const std::string command = "gemm_bench --verify-only --lessons " + name + " --sizes " + size;
+            const Json chosen = Json::parse(run_program(command).out).at("runs");
+            const Result all = run_program(command + " --ways");
+            INFO(all.err);
+            REQUIRE(all.status == 0);
+            const Json runs = Json::parse(all.out).at("runs");
+            REQUIRE(runs.size() >= 7);
+            REQUIRE(runs.size() <= 31);
+            CHECK_FALSE(runs.at(0).contains("way"));
+            CHECK(runs.at(0).at("tiling") == chosen.at(0).at("tiling"));
+            std::set<std::string> ways;
+            for (std::size_t i = 1; i < runs.size(); ++i) {
+                ways.insert(runs[i].at("way").dump());
+                CHECK(runs[i].at("way").at("slices") == runs[i].at("tiling").at("slices"));
+            }
+            CHECK(ways.size() == runs.size() - 1);
         }
-        // 14c's kernel has C tiles that another has, too.
-        CHECK(tilings.size() + 1 >= runs.size());
     }
-    require_contains(run_program("gemm_bench --verify-only --ways --lessons 15d_choose,01_naive").err,
-                     "01_naive does not");
+    for (const std::string options :
+         {"--lessons 15d_choose,01_naive", "--lessons 15d_choose --large-sizes 300"}) {
+        const Result refused = run_program("gemm_bench --verify-only --ways " + options);
+        CHECK(refused.status == 2);
+        require_contains(refused.err, "--ways");
+    }
 }
 
 TEST_CASE("bench: lessons of one type are measured together and rows say which") {
