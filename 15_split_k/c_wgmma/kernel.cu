@@ -393,12 +393,11 @@ std::vector<gemm::Way> ways(const gemm::Problem& p) {
     std::vector<std::pair<double, gemm::Way>> others;
     if (choice.policy >= 0) others.emplace_back(time_of_persistent(p), gemm::Way{-1, 1});
     const auto most = std::min<std::int64_t>(MOST_SLICES, gemm::ceil_div(p.K, Usual::BK));
-    for (int policy = 0; policy < Policies::COUNT; ++policy) {
-        for (int slices = 1; slices <= most; ++slices) {
+    for (gemm::Way way; way.kernel < Policies::COUNT; ++way.kernel) {
+        for (way.slices = 1; way.slices <= most; ++way.slices) {
             const double time =
-                Policies::with(policy, [&](auto size) { return time_of<decltype(size)>(p, slices); });
-            if (std::isfinite(time) && gemm::Way{policy, slices} != chosen)
-                others.emplace_back(time, gemm::Way{policy, slices});
+                Policies::with(way.kernel, [&](auto size) { return time_of<decltype(size)>(p, way.slices); });
+            if (std::isfinite(time) && way != chosen) others.emplace_back(time, way);
         }
     }
     return gemm::fastest_first(chosen, others);

@@ -513,13 +513,12 @@ std::vector<gemm::Way> ways(const gemm::Problem& p) {
     const Choice choice = choose(p);
     const gemm::Way chosen{choice.shape, choice.slices};
     std::vector<std::pair<double, gemm::Way>> others;
-    for (int shape = 0; shape < SHAPES; ++shape) {
+    for (gemm::Way way; way.kernel < SHAPES; ++way.kernel) {
         const Candidate c =
-            with_parts(Shapes(), shape, p, [&]<class P>(P) { return candidate_of<P>(p, shape); });
+            with_parts(Shapes(), way.kernel, p, [&]<class P>(P) { return candidate_of<P>(p, way.kernel); });
         const int most = c.resident == 0 ? 0 : std::max(1, std::min(c.k_tiles, MOST_SLICES));
-        for (int slices = 1; slices <= most; slices += std::max(1, slices / 4)) {
-            const gemm::Way way{shape, slices};
-            if (way != chosen) others.emplace_back(time_of(p, c, slices, gemm::multiprocessors()), way);
+        for (way.slices = 1; way.slices <= most; way.slices += std::max(1, way.slices / 4)) {
+            if (way != chosen) others.emplace_back(time_of(p, c, way.slices, gemm::multiprocessors()), way);
         }
     }
     return gemm::fastest_first(chosen, others);
