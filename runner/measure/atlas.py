@@ -34,7 +34,7 @@ _MOST_LOST = 5  # shapes that may end gemm_bench before it is given up
 # The shapes
 
 _DRAW, _COUNT = 48, 200  # the seed of the random shapes, and how many there are
-_WAYS = 40  # how many shapes are divided in all ways
+_WAYS = 40  # how many shapes --ways draws
 _LEAST, _MOST = 16, 16384  # of each of M, N and K
 _MOST_FLOP = 2e12
 _SKINNY = 16  # one side of C is at least so many times the other
@@ -92,7 +92,7 @@ class _Found:
     variant: str
     left: dict[Shape, str]  # the shapes that are still to be measured, and their sets
     seed: int
-    draw: int | None = None  # the seed of the shapes, where all ways to divide each are measured
+    draw: int | None = None  # the seed of the shapes, with --ways
     shapes: int = 0
     head: Results = field(default_factory=dict)  # type: ignore[assignment]  # device, lessons, resources
     runs: dict[Shape, AtlasRun] = field(default_factory=dict)
@@ -384,8 +384,7 @@ def atlas(
     dtype: str | None, chosen: str | None, given: str | None, ways: bool, seed: int | None, record: bool, listed: bool,
     as_json: bool, draw: Draw,
 ) -> int:  # fmt: skip
-    """seed: of the shapes, where all `ways` to divide each are measured. Exit status: 0 the lesson is right at every shape, 1 it
-    is wrong at one."""
+    """seed: of the shapes of `ways`. Exit status: 0 the lesson is right at every shape, 1 it is wrong at one."""
     for option, value, values in (("--dtype", dtype, VARIANTS), ("--set", chosen, SETS)):
         if value is not None and value not in values:
             raise UserError(f"{option} must be {' or '.join(values)}, not {value!r}.")
