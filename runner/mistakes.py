@@ -13,8 +13,10 @@ kernel that is right and misses some of the exercise's goals: their numbers, and
 how many seeds at most find it.
 
 [right] has changes after which the kernel is as right as before, `shared` the names of groups of common/check/mistakes.toml, each
-of which several lessons have. For ./gemm test --mutants (runner/mutants.py) there are [[equivalent]], edits that it need not
-draw, in the shared file those of any lesson, and `undrawn`, regular expressions of what is no code in that sense: sizes, say.
+of which several lessons have. [[fewer]] has changes, each with its own `file`, with which every mistake is tried and which are
+none: they leave out sizes of C tiles that small problems do not come to, and that take long to compile. For
+./gemm test --mutants (runner/mutants.py) there are [[equivalent]], edits that it need not draw, in the shared file those of any
+lesson, and `undrawn`, regular expressions of what is no code in that sense: sizes, say.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ FILE = "mistakes.toml"
 SHARED = Path("common") / "check" / FILE
 FINDERS = ("check", "verifier", "tracer")
 _ALL = 0
-_NO_MISTAKES = ("shared", "with", "right", "equivalent", "undrawn")
+_NO_MISTAKES = ("shared", "with", "right", "equivalent", "undrawn", "fewer")
 _FIELDS = {"find", "instead", "which", "changes", "file", "goals", "with", "case", "tries", *FINDERS}
 
 
@@ -80,23 +82,31 @@ class Mistake:
     file: str = ""  # kernel.cu where there is none
     case: str = ""  # of the check, where it matters which one it is
     tries: int = 1  # with other seeds, until it is found
+    fewer: tuple[tuple[str, Change], ...] = ()  # files, and what is left out there
 
     @property
     def key(self) -> str:
         """Its name in a list of tests."""
         return f"{self.lesson}: {self.what}"
 
+    def kernel(self, root: Path = ROOT) -> str:
+        """The lesson's file, from `root`."""
+        return f"{folder_of(self.lesson, root)}/kernel.cu"
+
     def text(self, root: Path = ROOT) -> str:
         """The file with the mistake. Raises Stale."""
-        return changed(self.changes, self.file or f"{folder_of(self.lesson, root)}/kernel.cu", self.key, root)
+        return self.texts(root)[self.file or self.kernel(root)]
 
-
-def changed(changes: tuple[Change, ...], file: str, key: str, root: Path = ROOT) -> str:
-    """A file's text with all of them, one after another; kernel.cu without the marks of its exercise's gaps."""
-    text = without_marks((root / file).read_text(encoding="utf-8"))
-    for change in changes:
-        text = change.made(text, f'"{key}" does not apply: {file}')
-    return text
+    def texts(self, root: Path = ROOT) -> dict[str, str]:
+        """Each file that is another than the lesson's, and kernel.cu, without the marks of its exercise's gaps. Raises Stale."""
+        kernel = self.kernel(root)
+        found: dict[str, str] = {}
+        for file, change in ((kernel, None), *self.fewer, *((self.file or kernel, change) for change in self.changes)):
+            if file not in found:
+                found[file] = without_marks((root / file).read_text(encoding="utf-8"))
+            if change:
+                found[file] = change.made(found[file], f'"{self.key}" does not apply: {file}')
+        return found
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -116,13 +126,16 @@ def _changes(entry: Mapping[str, Any]) -> tuple[Change, ...]:
     return tuple(Change(find, instead, _which(which)) for find, instead, which in [*one, *several])
 
 
-def _mistake(lesson: str, what: str, entry: Mapping[str, Any], also: Mapping[str, Any]) -> Mistake:
+def _mistake(
+    lesson: str, what: str, entry: Mapping[str, Any], also: Mapping[str, Any], fewer: tuple[tuple[str, Change], ...]
+) -> Mistake:
     if unknown := entry.keys() - _FIELDS:
         raise UserError(f"{FILE} of {lesson}: {what!r} has {', '.join(sorted(unknown))}, which is no field of a mistake.")
     found = {by: (ids,) if isinstance(ids := entry[by], str) else tuple(ids) for by in FINDERS if by in entry}
     goals = {int(number): float(figure) for number, figure in entry.get("goals", {}).items()}
     changes = (_changes(also[entry["with"]]) if "with" in entry else ()) + _changes(entry)
-    return Mistake(lesson, what, changes, found, goals, entry.get("file", ""), entry.get("case", ""), entry.get("tries", 1))
+    file, case, tries = entry.get("file", ""), entry.get("case", ""), entry.get("tries", 1)
+    return Mistake(lesson, what, changes, found, goals, file, case, tries, fewer)
 
 
 class _Content(NamedTuple):
@@ -138,9 +151,10 @@ def _of_lesson(lesson: str, root: Path) -> _Content:
     also = own.get("with", {})
     entries = {what: entry for name in own.get("shared", ()) for what, entry in groups[name].items()}
     entries |= {what: entry for what, entry in own.items() if what not in _NO_MISTAKES}
-    wrong, right = (
-        tuple(_mistake(lesson, what, entry, also) for what, entry in some.items()) for some in (entries, own.get("right", {}))
-    )
+    kernel = f"{folder_of(lesson, root)}/kernel.cu"
+    fewer = tuple((entry.get("file", kernel), change) for entry in own.get("fewer", ()) for change in _changes(entry))
+    wrong = tuple(_mistake(lesson, what, entry, also, fewer) for what, entry in entries.items())
+    right = tuple(_mistake(lesson, what, entry, also, ()) for what, entry in own.get("right", {}).items())
     return _Content(wrong, right, tuple(own.get("undrawn", ())), (*groups.get("equivalent", ()), *own.get("equivalent", ())))
 
 

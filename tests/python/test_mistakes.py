@@ -13,7 +13,7 @@ from tried import Found, Tried, refused
 from unusual import KERNELS
 
 from runner import mistakes
-from runner.core.results import lessons
+from runner.core.results import folder_of, lessons
 from runner.learn import check
 from runner.mistakes import Change, Mistake, Stale
 
@@ -80,9 +80,7 @@ def told(mistake: Mistake, found: Found) -> str:
 
 
 def tried(lesson: str, some: list[Mistake], folder: Path) -> Tried:
-    return Tried(
-        toolchain(), lesson, [mistake.text() for mistake in some], folder, {i: m.file for i, m in enumerate(some) if m.file}
-    )
+    return Tried(toolchain(), lesson, [mistake.texts() for mistake in some], folder)
 
 
 @pytest.mark.parametrize("lesson", [lesson for lesson in lessons() if chosen(lesson)])
@@ -123,7 +121,9 @@ def test_what_is_right_and_unusual_is_not_refused(lesson: str, tmp_path: Path) -
 
 def test_another_kernel_that_is_right_is_not_refused(tmp_path: Path) -> None:
     some = drawn(KERNELS, 1)
-    program = Tried(toolchain(), "01_naive", [kernel.text().replace("exercise_01", "lesson_01") for kernel in some], tmp_path)
+    file = f"{folder_of('01_naive')}/kernel.cu"
+    texts = [{file: kernel.text().replace("exercise_01", "lesson_01")} for kernel in some]
+    program = Tried(toolchain(), "01_naive", texts, tmp_path)
     for at, kernel in enumerate(some):
         found = program.climb(at, seed())
         assert found.report.stage in ("", "goals"), (kernel.what, check.told(found.report, 0.0))

@@ -349,7 +349,7 @@ def test_without_its_packages_one_sentence_says_what_to_type(monkeypatch: pytest
 
 @pytest.mark.long
 @pytest.mark.skipif(not whole_families(), reason="every lesson is traced: ./gemm test --all")
-def test_the_command_builds_it_with_every_lessons_explorer() -> None:
+def test_the_command_builds_it_with_every_lessons_explorer(browser: Browser) -> None:
     _needed()
     command = [sys.executable, "-m", "runner", "site", "--json"]
     environment = {**os.environ, "GEMM_NO_INSTALL": "1", "GEMM_DEVICE": "cpu"}
@@ -357,7 +357,13 @@ def test_the_command_builds_it_with_every_lessons_explorer() -> None:
     assert done.returncode == 0, done.stderr
     built = Path(json.loads(done.stdout)["site"]).parent
     for name in descriptors():
-        assert (built / "explore" / f"{name}.html").stat().st_size < 5_000_000
+        page = built / "explore" / f"{name}.html"
+        assert page.stat().st_size < 5_000_000
+        with browser.visit(page.as_uri(), width=390) as visit:
+            visit.page.locator("html[data-ready]").wait_for(state="attached")
+            visit.fits()
+            assert visit.page.locator("[data-failed]").count() == 0
+            visit.clean()
 
 
 # In a browser

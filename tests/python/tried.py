@@ -12,9 +12,14 @@ from runner.core.compiling import NotCompiled, Source, compile_command, compile_
 from runner.core.results import folder_of
 from runner.learn import check
 from runner.learn.diagnosis import Diagnosis, diagnosis_of
-from runner.learn.exercise import Task, more_problems, without_marks
+from runner.learn.exercise import Task, more_problems
 
 _WARNING = re.compile(r"^(?P<file>[^\s:]+):\d+:\d+: warning: ")
+
+
+def _is_ready(tools: Mapping, header: str) -> bool:
+    """Whether what is made ready for compilers has the repository's header in it."""
+    return "prepared" in tools and f"/{header}" in Path(tools["prepared"] + ".d").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -39,34 +44,35 @@ def _found(report: check.Report) -> Found:
 
 
 class Tried:
-    """A lesson's kernels, in one program, which is made in the folder; those that do not compile are none of it. Of a kernel in
-    `headers`, the text is that of the header there, which the lesson's own kernel includes: it has a program of its own."""
+    """A lesson's kernels, in programs that are made in the folder; those that do not compile are none of them. `texts`: of each
+    its files, the kernel's by the lesson's name of it, and headers in the place of the repository's. Kernels with the same
+    headers are one program."""
 
-    def __init__(
-        self, tools: dict, lesson: str, texts: Sequence[str], folder: Path, headers: Mapping[int, str] | None = None
-    ) -> None:
-        self._task, self._folder, self._texts = Task(lesson, "exercise"), folder, texts
+    def __init__(self, tools: dict, lesson: str, texts: Sequence[Mapping[str, str]], folder: Path) -> None:
+        self._task, self._folder = Task(lesson, "exercise"), folder
         place, space = folder_of(lesson), f"lesson_{self._task.number}"
+        self._texts = [files[f"{place}/kernel.cu"] for files in texts]
         self._names = [f"{place}/kernel_{at}.cu" for at in range(len(texts))]
         self._programs: dict[int, tuple[Path, int]] = {}  # and which of its kernels it is
-        for at, header in (headers or {}).items():
-            own = folder / str(at)
-            (own / header).parent.mkdir(parents=True)
-            (own / header).write_text(texts[at], encoding="utf-8")
-            plain = {key: value for key, value in tools.items() if key != "prepared"} | {
-                "kernel": [*tools["kernel"], "-iquote", own]
-            }
-            alone = Source(without_marks(self._task.kernel()), self._names[at], space, lesson, lesson)
-            self._programs[at] = compile_program(plain, [alone], own)[0], 0
-        together = [at for at in range(len(texts)) if at not in self._programs]
         self._warnings: list[str] = []
-        if together:
+        groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
+        for at, files in enumerate(texts):
+            groups.setdefault(tuple(sorted((f, text) for f, text in files.items() if f != f"{place}/kernel.cu")), []).append(at)
+        for number, (headers, together) in enumerate(groups.items()):
+            own = folder / str(number)
+            own.mkdir()
+            for name, text in headers:
+                (own / name).parent.mkdir(parents=True, exist_ok=True)
+                (own / name).write_text(text, encoding="utf-8")
+            with_own = {**tools, "kernel": [*tools["kernel"], "-iquote", own]} if headers else tools
+            if any(_is_ready(tools, name) for name, _ in headers):
+                with_own = {key: value for key, value in with_own.items() if key != "prepared"}
             spaces = [Source("", "", f"kernel_{at}") for at in together]
-            joined = [f'#line 1 "{self._names[at]}"\n{texts[at].replace(space, f"kernel_{at}")}\n' for at in together]
+            joined = [f'#line 1 "{self._names[at]}"\n{self._texts[at].replace(space, f"kernel_{at}")}\n' for at in together]
             source = Source("".join(joined), f"{place}/kernel.cu", space, lesson, lesson)
-            program, warnings = compile_program(tools, [source], folder, lambda _: list_of(spaces))
-            self._warnings = [line for line in warnings if _WARNING.match(line)]
-            self._programs |= {at: (program, number) for number, at in enumerate(together)}
+            program, warnings = compile_program(with_own, [source], own, lambda _, spaces=spaces: list_of(spaces))
+            self._warnings += [line for line in warnings if _WARNING.match(line)]
+            self._programs |= {at: (program, which) for which, at in enumerate(together)}
 
     def climb(self, at: int, seed: int) -> Found:
         """What is found of the kernel with that number."""
