@@ -163,6 +163,11 @@ def mistakes(lesson: str, root: Path = ROOT) -> tuple[Mistake, ...]:
     return _of_lesson(lesson, root).mistakes
 
 
+def fewer(lesson: str, root: Path = ROOT) -> dict[str, str]:
+    """The files that [[fewer]] changes, without a mistake; kernel.cu always. Raises Stale."""
+    return Mistake(lesson, "fewer", (), {}, fewer=mistakes(lesson, root)[0].fewer).texts(root)
+
+
 def right(lesson: str, root: Path = ROOT) -> tuple[Mistake, ...]:
     """Kernels that are right, though not as the lesson does it."""
     return _of_lesson(lesson, root).right

@@ -116,6 +116,14 @@ def drawn(cases: Sequence[_Case], count: int) -> list[_Case]:
     return [cases[index] for index in sorted(order[:count])]
 
 
+def some(cases: Sequence[_Case], count: int, few: int) -> list[_Case]:
+    """As drawn(), but of whole families `few`: where one case is nearly as good as the other, and each takes long."""
+    cases = drawn(cases, count)
+    draw = random.Random(f"{seed()} {len(cases)} {few}")
+    kept = set(draw.sample(range(len(cases)), min(few, len(cases))))
+    return [case for index, case in enumerate(cases) if index in kept]
+
+
 @pytest.fixture
 def labels_alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Charts and pictures are drawn once, as SVG, whose labels tests read. As PNG, which is as much work again, they are drawn

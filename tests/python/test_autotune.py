@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from approvals import Approve, cells, refusals
 from conftest import CMAKE, Checkout, alive, descriptors, drawn, script, stop, toolchain_as_built, wait_for
+from tried import with_headers
 
+from runner import mistakes
 from runner.core import compiling
 from runner.core.compiling import Source
 from runner.core.kernel_hash import kernel_hash
@@ -94,10 +96,15 @@ def together(tools: dict, wanted: Sequence[Source], folder: Path) -> Path:
 
 @pytest.mark.parametrize("name", drawn(tuning.tunable(), 1))
 def test_every_configuration_is_right_on_the_cpu_device(name: str, tmp_path: Path) -> None:
-    tools = cpu_tools()
+    # With the headers that the lesson's mistakes are tried with: BF16 alone, which is what runs here, and fewer sizes of 14c's.
+    # Constants are tried with that kernel, too, which takes less time; what is compared may be about a size that it has not.
+    headers = mistakes.fewer(name)
+    short = headers.pop(f"{folder_of(name)}/kernel.cu")
+    tools = with_headers(cpu_tools(), headers, tmp_path / "headers")
     tune, kernel = of_lesson(name)
     configurations, _ = tuning.configurations(name, tune, kernel)
-    program = together(tools, autotune.sources(configurations, tune, kernel), tmp_path)
+    wanted = [autotune.sources([one], tune, short if one.swept else kernel)[0] for one in configurations]
+    program = together(tools, wanted, tmp_path)
     sizes = "127x129x65,60x260x24,520x264x136"  # of 09's the last one alone is aligned
     found = autotune.run(program, name, [v.name for v in configurations], sizes, 7, tmp_path, ["--verify-only"])
     assert not found["failed"]

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import drawn, toolchain
+from conftest import drawn, some, toolchain
 
 from runner.core import compiling, process
 from runner.core.compiling import NotCompiled, Source
@@ -57,7 +57,7 @@ def code(made: Path) -> list[str]:
     return sorted(done.split("\n\nDisassembly of section ")[1:])
 
 
-@pytest.mark.parametrize("lesson", drawn(lessons(), 1))
+@pytest.mark.parametrize("lesson", some(lessons(), 1, 6))
 def test_the_same_code_comes_of_it(lesson: str, tmp_path: Path) -> None:
     objects = []
     for prepared in (True, False):

@@ -7,13 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import drawn, seed, toolchain
+from conftest import drawn, seed, some, toolchain
 
 from runner.core.results import ROOT, lessons
 from runner.learn import check, exercise
 from runner.learn.exercise import Task, tasks, without_marks
 
 TASKS = tasks()
+LARGEST_SEED = some(TASKS, 1, 6)
 SEED = 20  # at whose sizes starters fail as their lesson says
 # Findings of two that use the same memory, and nothing puts them in order.
 RACES = {"race", "block_race", "unordered_blocks", "copy_in_flight", "load_in_flight", "load_overwrites", "loads_overlap",
@@ -107,7 +108,7 @@ def test_a_starter_compiles_and_fails_for_the_stated_reason(task: Task) -> None:
 
 @pytest.mark.parametrize("task", drawn(TASKS, 2), ids=lambda task: task.key)
 def test_a_solution_passes_with_any_seed(task: Task) -> None:
-    for number in drawn([seed(), 2**64 - 1], 1):
+    for number in [seed(), 2**64 - 1] if task in LARGEST_SEED else [seed()]:
         report, text = checked(task, task.solution(), number)
         assert report.passed, text
         assert report.seed == number

@@ -4,7 +4,6 @@ views work out is tested under node (test_explore_modules.py)."""
 from __future__ import annotations
 
 import json
-import random
 import re
 import subprocess
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 from browser import Browser, Visit
-from conftest import seed, whole_families
+from conftest import seed, some
 from explorer_pages import OVERRUN, RACE, bare, clustered, made, real, selection, written
 from inspect_synthetic import hang
 
@@ -727,7 +726,7 @@ def test_it_fits_and_is_accessible(browser: Browser, tmp_path: Path, name: str, 
 # In groups that run side by side, each with a browser of its own. (Smaller ones of all lessons: test_site.py.)
 _SPREAD = [
     pytest.param(name, marks=pytest.mark.xdist_group(f"browser{index % 4}"))
-    for index, name in enumerate(random.Random(seed()).sample(lessons(), 6) if whole_families() else ["03_smem"])
+    for index, name in enumerate(some(lessons(), 1, 6))
 ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import timeline_synthetic as synthetic
-from conftest import Checkout, drawn, gemm_inspect
+from conftest import Checkout, drawn, gemm_inspect, some
 from test_nvcc import ERRORS, compile_kernel, find_nvcc
 
 from plots import data, timeline
@@ -80,7 +80,7 @@ def test_arguments_name_the_mbarrier() -> None:
 
 @pytest.mark.long
 @pytest.mark.skipif(not find_nvcc(), reason="needs nvcc")
-@pytest.mark.parametrize("name", drawn(NAMES, 1))
+@pytest.mark.parametrize("name", some(NAMES, 1, 4))
 def test_copies_compile_and_do_not_spill(name: str, tmp_path: Path) -> None:
     source = tmp_path / "kernel.cu"
     source.write_text(stamping.stamped(kernel(name)).text, encoding="utf-8")

@@ -22,6 +22,16 @@ def _is_ready(tools: Mapping, header: str) -> bool:
     return "prepared" in tools and f"/{header}" in Path(tools["prepared"] + ".d").read_text(encoding="utf-8")
 
 
+def with_headers(tools: dict, headers: Mapping[str, str], folder: Path) -> dict:
+    """How to compile with these headers, by their names, in the place of the repository's; they are written into the folder."""
+    for name, text in headers.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    left_out = ["prepared"] if any(_is_ready(tools, name) for name in headers) else []
+    kept = {key: value for key, value in tools.items() if key not in left_out}
+    return {**kept, "kernel": [*tools["kernel"], "-iquote", folder]} if headers else tools
+
+
 @dataclass(frozen=True)
 class Found:
     """What became of a kernel. by: who found it; none where it is right and reaches every goal."""
@@ -61,12 +71,7 @@ class Tried:
         for number, (headers, together) in enumerate(groups.items()):
             own = folder / str(number)
             own.mkdir()
-            for name, text in headers:
-                (own / name).parent.mkdir(parents=True, exist_ok=True)
-                (own / name).write_text(text, encoding="utf-8")
-            with_own = {**tools, "kernel": [*tools["kernel"], "-iquote", own]} if headers else tools
-            if any(_is_ready(tools, name) for name, _ in headers):
-                with_own = {key: value for key, value in with_own.items() if key != "prepared"}
+            with_own = with_headers(tools, dict(headers), own)
             spaces = [Source("", "", f"kernel_{at}") for at in together]
             joined = [f'#line 1 "{self._names[at]}"\n{self._texts[at].replace(space, f"kernel_{at}")}\n' for at in together]
             source = Source("".join(joined), f"{place}/kernel.cu", space, lesson, lesson)
