@@ -725,8 +725,7 @@ def test_it_fits_and_is_accessible(browser: Browser, tmp_path: Path, name: str, 
 
 # In groups that run side by side, each with a browser of its own. (Smaller ones of all lessons: test_site.py.)
 _SPREAD = [
-    pytest.param(name, marks=pytest.mark.xdist_group(f"browser{index % 4}"))
-    for index, name in enumerate(some(lessons(), 1, 6))
+    pytest.param(name, marks=pytest.mark.xdist_group(f"browser{index % 4}")) for index, name in enumerate(some(lessons(), 1, 6))
 ]
 
 
