@@ -71,23 +71,23 @@ std::uint32_t alignment_of(const std::vector<Problem>& problems) {
 }
 
 /// A way to compute a problem.
-struct Way {
+struct CublasWay {
     enum class Call { gemm_ex, loop, lt } call = Call::gemm_ex;  // loop: one of gemm_ex for each problem
     std::string name;
     std::shared_ptr<LtProduct> product = {};  // of cuBLASLt
     cublasLtMatmulAlgo_t algorithm = {};
 };
 
-Way plain_way(const Variant& v) {
+CublasWay plain_way(const Variant& v) {
     const std::string call = v.batch == Batch::one ? "cublasGemmEx " : "cublasGemmStridedBatchedEx ";
-    return {Way::Call::gemm_ex, call + compute_of(v).name};
+    return {CublasWay::Call::gemm_ex, call + compute_of(v).name};
 }
 
 /// What choose() found to be the fastest, and for which problem.
 struct Choice {
     Problem problem;
     std::uint32_t alignment;
-    Way way;
+    CublasWay way;
 
     bool fits(const Problem& p) const {
         const auto numbers = [](const Problem& of) {
@@ -250,9 +250,9 @@ struct Baseline::Impl {
 
     /// cublasGemmEx, or its like for a batch.
     cublasStatus_t plain(const Problem& p, cudaStream_t to);
-    cublasStatus_t run(const Way& way, const Problem& p, cudaStream_t to);
+    cublasStatus_t run(const CublasWay& way, const Problem& p, cudaStream_t to);
     /// All that may be tried for a problem; some may refuse it.
-    std::vector<Way> ways(const Problem& p, std::uint32_t alignment);
+    std::vector<CublasWay> ways(const Problem& p, std::uint32_t alignment);
 };
 
 cublasStatus_t Baseline::Impl::plain(const Problem& p, cudaStream_t to) {
@@ -268,29 +268,30 @@ cublasStatus_t Baseline::Impl::plain(const Problem& p, cudaStream_t to) {
     return gemm_ex(handle, p);
 }
 
-cublasStatus_t Baseline::Impl::run(const Way& way, const Problem& p, cudaStream_t to) {
+cublasStatus_t Baseline::Impl::run(const CublasWay& way, const Problem& p, cudaStream_t to) {
     switch (way.call) {
-        case Way::Call::gemm_ex:
+        case CublasWay::Call::gemm_ex:
             return plain(p, to);
-        case Way::Call::loop:
+        case CublasWay::Call::loop:
             for (const Problem& one : members(p)) {
                 if (const cublasStatus_t status = plain(one, to); status != CUBLAS_STATUS_SUCCESS)
                     return status;
             }
             return CUBLAS_STATUS_SUCCESS;
-        case Way::Call::lt:
+        case CublasWay::Call::lt:
             return way.product->launch(lt, p, way.algorithm, workspace.data(), kWorkspaceBytes, to);
     }
     return CUBLAS_STATUS_INVALID_VALUE;
 }
 
-std::vector<Way> Baseline::Impl::ways(const Problem& p, std::uint32_t alignment) {
+std::vector<CublasWay> Baseline::Impl::ways(const Problem& p, std::uint32_t alignment) {
     const Variant& v = p.variant;
     const std::string compute = compute_of(v).name;
-    std::vector<Way> found;
+    std::vector<CublasWay> found;
     if (gemm_ex_knows(v)) {
         found.push_back(plain_way(v));
-        if (v.batch != Batch::one) found.push_back({Way::Call::loop, "cublasGemmEx in a loop, " + compute});
+        if (v.batch != Batch::one)
+            found.push_back({CublasWay::Call::loop, "cublasGemmEx in a loop, " + compute});
     }
     if (!lt_knows(v) || p.batch > std::numeric_limits<std::int32_t>::max()) return found;
     const bool fp8 = accumulator(v) == Accumulator::tensor_fp8;
@@ -300,7 +301,7 @@ std::vector<Way> Baseline::Impl::ways(const Problem& p, std::uint32_t alignment)
         const std::vector<cublasLtMatmulAlgo_t> algorithms =
             product->heuristics(lt, kHeuristics, kWorkspaceBytes, alignment);
         for (std::size_t i = 0; i < algorithms.size(); ++i) {
-            found.push_back({Way::Call::lt,
+            found.push_back({CublasWay::Call::lt,
                              "cublasLt heuristic " + std::to_string(i) + ", " + compute +
                                  (fast_sums ? ", fast accumulation" : ""),
                              product, algorithms[i]});
@@ -329,7 +330,7 @@ void Baseline::launch(const Problem& p, cudaStream_t stream) {
         throw NoBaseline("Only cuBLASLt can compute " + text(p.variant) +
                          ", and none of its proposals was chosen.");
     }
-    CUBLAS_CHECK(impl_->run(chosen ? impl_->chosen->way : Way{}, p, stream));
+    CUBLAS_CHECK(impl_->run(chosen ? impl_->chosen->way : CublasWay{}, p, stream));
 }
 
 void Baseline::choose(const std::vector<Problem>& problems, std::uint64_t seed, bool brief,
@@ -340,8 +341,8 @@ void Baseline::choose(const std::vector<Problem>& problems, std::uint64_t seed, 
     if (p.M == 0 || p.N == 0 || p.K == 0 || p.batch == 0) return;
     const std::uint32_t alignment = alignment_of(problems);
 
-    std::vector<Way> ways;  // those that run
-    for (Way& way : impl_->ways(p, alignment)) {
+    std::vector<CublasWay> ways;  // those that run
+    for (CublasWay& way : impl_->ways(p, alignment)) {
         const cublasStatus_t status = impl_->run(way, p, nullptr);
         CUDA_CHECK(cudaDeviceSynchronize());
         if (status == CUBLAS_STATUS_SUCCESS) {
@@ -349,7 +350,7 @@ void Baseline::choose(const std::vector<Problem>& problems, std::uint64_t seed, 
             continue;
         }
         // A proposal that this GPU or this shape refuses, or pitches that cublasGemmEx does.
-        if (!is_refusal(status) && way.call != Way::Call::lt) CUBLAS_CHECK(status);
+        if (!is_refusal(status) && way.call != CublasWay::Call::lt) CUBLAS_CHECK(status);
         (void)cudaGetLastError();  // nobody else shall find an error here
     }
     if (ways.empty()) {
@@ -358,7 +359,7 @@ void Baseline::choose(const std::vector<Problem>& problems, std::uint64_t seed, 
     }
 
     std::vector<Contender> contenders;
-    for (const Way& way : ways) {
+    for (const CublasWay& way : ways) {
         contenders.push_back({way.name, [this, &way](const Problem& of, std::size_t, cudaStream_t stream) {
                                   CUBLAS_CHECK(impl_->run(way, of, stream));
                               }});
