@@ -3,6 +3,7 @@
 # CMake's -O3 takes five times as long as -O2 over a long kernel for the CPU device, which then is no faster.
 set(GEMM_OPTIMIZATION -O2 CACHE STRING "Option of g++ that host code and kernels for the CPU device are optimized by")
 set(CMAKE_CXX_FLAGS_RELEASE "${GEMM_OPTIMIZATION} -DNDEBUG")
+set(GEMM_HOT -O3 CACHE STRING "The same option for what runs at every access of a kernel on the CPU device")
 
 # Code that runs once and takes long to compile (options, JSON, tests).
 set(GEMM_LIGHT $<$<CONFIG:Release>:-O0>)

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -114,6 +114,14 @@ def drawn(cases: Sequence[_Case], count: int) -> list[_Case]:
     changed = [name for name in os.environ["GEMM_TEST_FIRST"].split(",") if name]
     order.sort(key=lambda index: not any(name in repr(cases[index]) for name in changed))
     return [cases[index] for index in sorted(order[:count])]
+
+
+def part(cases: Sequence[_Case], lesson_of: Callable[[_Case], object] = lambda case: case) -> list[_Case]:
+    """Where continuous integration sets GEMM_TEST_PART to n, cases of an n-th of the lessons, which the seed draws: all of them
+    take longer than each commit has. Else all."""
+    parts = int(os.environ.get("GEMM_TEST_PART", "1"))
+    kept = random.Random(f"{seed()} part").sample(lessons(), -(-len(lessons()) // parts))
+    return [case for case in cases if lesson_of(case) in kept]
 
 
 def some(cases: Sequence[_Case], count: int, few: int) -> list[_Case]:

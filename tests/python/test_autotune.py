@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from approvals import Approve, cells, refusals
-from conftest import CMAKE, Checkout, alive, descriptors, drawn, script, stop, toolchain_as_built, wait_for
+from conftest import CMAKE, Checkout, alive, descriptors, drawn, part, script, stop, toolchain_as_built, wait_for
 from tried import with_headers
 
 from runner import mistakes
@@ -94,7 +94,7 @@ def together(tools: dict, wanted: Sequence[Source], folder: Path) -> Path:
     return autotune.link(tools, wanted, [made], folder)
 
 
-@pytest.mark.parametrize("name", drawn(tuning.tunable(), 1))
+@pytest.mark.parametrize("name", drawn(part(tuning.tunable()), 1))
 def test_every_configuration_is_right_on_the_cpu_device(name: str, tmp_path: Path) -> None:
     # With the headers that the lesson's mistakes are tried with: BF16 alone, which is what runs here, and fewer sizes of 14c's.
     # Constants are tried with that kernel, too, which takes less time; what is compared may be about a size that it has not.
