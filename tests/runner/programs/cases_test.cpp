@@ -115,7 +115,8 @@ TEST_CASE("cases: types of two bytes meet rows at every alignment that matters t
 }
 
 TEST_CASE("cases: a lesson passes in a second or two") {
-    // Three, also where whole families run: test_exercises.py has every solution pass, which is the same kernel.
+    // Three, also where whole families run: test_exercises.py has every solution pass, which is the same
+    // kernel.
     std::vector<const Lesson*> lessons = test::drawn_lessons(3);
     const auto first = static_cast<std::ptrdiff_t>(test::seed() % lessons.size());
     if (lessons.size() > 3) std::rotate(lessons.begin(), lessons.begin() + first, lessons.end());
