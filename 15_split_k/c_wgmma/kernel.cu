@@ -255,12 +255,9 @@ double time_of_persistent(const gemm::Problem& p) {
     });
 }
 
-struct Choice {
-    int policy = -1, slices = 1;  // −1: 14c's kernel
-};
-
-Choice choice_for(const gemm::Problem& p) {
-    Choice choice;
+/// A size of Policies, or −1 for 14c's kernel.
+gemm::Way choose(const gemm::Problem& p) {
+    gemm::Way choice{-1, 1};
     if (p.M == 0 || p.N == 0 || p.K == 0) return choice;
     double best = time_of_persistent(p);
     for (int policy = 0; policy < Policies::COUNT; ++policy) {
@@ -283,7 +280,7 @@ typename Parts<__nv_bfloat16, S>::Scheduler scheduler_for(const gemm::Problem& p
 
 /// What a problem needs before its launch.
 struct Operands : gemm::TmaOperands {
-    Choice choice;
+    gemm::Way choice{-1, 1};
     gemm::wgmma::persistent::Chosen persistent = {};  // where 14c's kernel is chosen
 };
 
@@ -300,20 +297,24 @@ CUtensorMap map_of_lines(const gemm::Problem& p, const gemm::TmaMatrix& b) {
                              .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_128B});
 }
 
-gemm::Plan prepare(const gemm::Problem& p) {
+gemm::Plan prepare_in(const gemm::Problem& p, const gemm::Way& way) {
     const auto plan = std::make_shared<Operands>();
-    plan->choice = choice_for(p);
-    if (plan->choice.policy < 0) {
+    plan->choice = way;
+    if (way.kernel < 0) {
         plan->persistent = gemm::wgmma::persistent::prepare(*plan, p);
         return plan;
     }
-    Policies::with(plan->choice.policy, [&](auto policy) {
+    Policies::with(way.kernel, [&](auto policy) {
         using S = decltype(policy);
         gemm::prepare_operands(*plan, p, S::BM, S::BK);
-        if (std::is_same_v<S, Lowest> && plan->choice.slices == 1 && plan->b.address != nullptr)
+        if (std::is_same_v<S, Lowest> && way.slices == 1 && plan->b.address != nullptr)
             plan->map_b = map_of_lines(p, plan->b);
     });
     return plan;
+}
+
+gemm::Plan prepare(const gemm::Problem& p) {
+    return prepare_in(p, choose(p));
 }
 
 template <class T, class S>
@@ -339,21 +340,21 @@ void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
     const Operands& operands = *static_cast<const Operands*>(plan);
     gemm::launch_behind_copies(p, operands, stream, [&](auto zero) {
         using T = decltype(zero);
-        if (operands.choice.policy < 0) {
+        if (operands.choice.kernel < 0) {
             return gemm::wgmma::persistent::launch<T>(
                 p, operands, operands.persistent, stream, [](auto policy, auto direct) {
                     return hgemm_persistent<T, decltype(policy), decltype(direct)::value>;
                 });
         }
-        Policies::with(operands.choice.policy,
+        Policies::with(operands.choice.kernel,
                        [&](auto policy) { launch_slices<T, decltype(policy)>(p, operands, stream); });
     });
 }
 
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
-    const Choice choice = choice_for(p);
-    if (choice.policy < 0) return gemm::wgmma::persistent::owner(p, row, col);
-    return Policies::with(choice.policy, [&](auto policy) -> gemm::Owner {
+    const gemm::Way choice = choose(p);
+    if (choice.kernel < 0) return gemm::wgmma::persistent::owner(p, row, col);
+    return Policies::with(choice.kernel, [&](auto policy) -> gemm::Owner {
         using S = decltype(policy);
         using Sum = ClusterSum<__nv_bfloat16, S>;
         const auto slices = static_cast<unsigned>(choice.slices), y = static_cast<unsigned>(row % S::BM),
@@ -382,16 +383,14 @@ gemm::Tiling tiling_in(const gemm::Problem& p, const gemm::Way& way) {
 }
 
 gemm::Tiling tiling(const gemm::Problem& p) {
-    const Choice choice = choice_for(p);
-    return tiling_in(p, {choice.policy, choice.slices});
+    return tiling_in(p, choose(p));
 }
 
 /// The choice, then all others by their estimates; but for 14c's kernel only with the size that 14c takes.
 std::vector<gemm::Way> ways(const gemm::Problem& p) {
-    const Choice choice = choice_for(p);
-    const gemm::Way chosen{choice.policy, choice.slices};
+    const gemm::Way chosen = choose(p);
     std::vector<std::pair<double, gemm::Way>> others;
-    if (choice.policy >= 0) others.emplace_back(time_of_persistent(p), gemm::Way{-1, 1});
+    if (chosen.kernel >= 0) others.emplace_back(time_of_persistent(p), gemm::Way{-1, 1});
     const auto most = std::min<std::int64_t>(MOST_SLICES, gemm::ceil_div(p.K, Usual::BK));
     for (gemm::Way way; way.kernel < Policies::COUNT; ++way.kernel) {
         for (way.slices = 1; way.slices <= most; ++way.slices) {
@@ -403,22 +402,6 @@ std::vector<gemm::Way> ways(const gemm::Problem& p) {
     return gemm::fastest_first(chosen, others);
 }
 
-/// As prepare().
-gemm::Plan prepare_in(const gemm::Problem& p, const gemm::Way& way) {
-    const auto plan = std::make_shared<Operands>();
-    plan->choice = {way.kernel, way.slices};
-    if (way.kernel < 0) {
-        plan->persistent = gemm::wgmma::persistent::prepare(*plan, p);
-        return plan;
-    }
-    Policies::with(way.kernel, [&](auto policy) {
-        using S = decltype(policy);
-        gemm::prepare_operands(*plan, p, S::BM, S::BK);
-        if (std::is_same_v<S, Lowest> && way.slices == 1 && plan->b.address != nullptr)
-            plan->map_b = map_of_lines(p, plan->b);
-    });
-    return plan;
-}
 const gemm::Choosing choosing{ways, prepare_in, tiling_in};
 
 const gemm::Constant constants[] = {{"WGMMA_M", Usual::WGMMA_M},  {"WGMMA_N", Usual::BM},

@@ -272,32 +272,40 @@ auto kernel_of() {
 }
 
 // The estimate. Its numbers were fitted to times on an H200.
-// How long an SM with many warps takes for a step of K of a C tile, in ns, in the order of Shapes.
-constexpr double STEP_TIME[] = {8.62, 12.2, 24.9, 33.7, 16.4, 57.0, 11.3,
-                                12.3, 19.4, 31.0, 33.4, 65.8, 118.0};
-static_assert(std::size(STEP_TIME) == SHAPES);
+// How long an SM with many warps takes for a step of K of a C tile, in ns, in the order of Shapes: where four
+// floats come at a time,
+constexpr double STEP_TIME[] = {7.05, 11.6, 20.2, 35.1, 12.8, 68.1, 10.8,
+                                10.8, 22.8, 33.2, 38.8, 71.8, 120.0};
+// and where one does.
+constexpr double STEP_TIME_FLOATS[] = {12.2, 14.5, 29.9, 43.3, 20.2, 66.4, 12.9,
+                                       14.8, 23.6, 37.1, 42.0, 76.9, 137.0};
+static_assert(std::size(STEP_TIME) == SHAPES && std::size(STEP_TIME_FLOATS) == SHAPES);
 // With w warps on the SM it takes 1 + WAIT / w times as long: a warp that waits has fewer others beside it.
-constexpr double WAIT = 2.4, WAIT_FLOATS = 3.8;  // where four floats come at a time, and where one does
-constexpr double LAUNCH = 3200;                  // ns, of any launch
-constexpr double FILL = 250;                     // ns, until the first k-tiles of a wave of blocks are there
-constexpr double STORE = 0.13;                   // ns an SM takes to write an element of C
-constexpr double DRAM = 4150;                    // bytes of DRAM that a GPU reads in a ns …
-constexpr double FLIGHT = 40 * 1024;  // … with so many on their way to each SM; with fewer, in proportion
-constexpr double MEET = 910;          // ns, for which the blocks of a C tile wait for each other,
-constexpr double LAST = 680;          // or the one that comes last takes to begin to add,
-constexpr double MEET_EACH = 100;     // and so many more for each slice
-// Bytes of sums that are written and read in a ns, in L2 as a rule: by all blocks at the same time, and
-// beside blocks that multiply.
-constexpr double SUMS = 2600, SUMS_BESIDE = 5600;
+constexpr double WAIT = 1.95;
+// After whole waves, the last one takes so much of the time between its blocks' and a whole wave's: blocks do
+// not all end together, and an SM that is done takes what is left.
+constexpr double UNEVEN = 0.09;
+constexpr double LAUNCH = 3600;       // ns, of any launch
+constexpr double FILL = 280;          // ns, until the first k-tiles of a wave of blocks are there
+constexpr double STORE = 0.106;       // ns an SM takes to write an element of C
+constexpr double DRAM = 4160;         // bytes of DRAM that a GPU reads in a ns …
+constexpr double FLIGHT = 34 * 1024;  // … with so many on their way to each SM; with fewer, in proportion
+constexpr double MEET = 1300;         // ns, for which the blocks of a C tile wait for each other,
+constexpr double LAST = 2300;         // or the one that comes last takes to begin to add,
+constexpr double MEET_EACH = 46;      // and so many more for each slice
+// Bytes of sums that are written and read in a ns, in L2 as a rule: by all blocks at the same time; beside
+// blocks that multiply; and where an SM has just one block, whatever others do.
+constexpr double SUMS = 4310, SUMS_BESIDE = 6280, SUMS_ALONE = 1410;
 
 /// What the estimate knows of a shape.
 struct Candidate {
-    std::int64_t tiles;      // of C
-    int rows, cols;          // of C in a C tile
-    int depth, k_tiles;      // steps of K in a k-tile; k-tiles
-    int stages, warps;       // of a block
-    int resident;            // blocks that an SM has at once
-    double step_time, wait;  // see STEP_TIME, WAIT
+    std::int64_t tiles;  // of C
+    int rows, cols;      // of C in a C tile
+    int depth, k_tiles;  // steps of K in a k-tile; k-tiles
+    int stages, warps;   // of a block
+    int resident;        // blocks that an SM has at once
+    int tile_cols;       // of a C tile, whether C has them or not
+    double step_time;    // see STEP_TIME
 };
 
 /// Whether all blocks of a launch are resident at once.
@@ -309,24 +317,29 @@ bool are_resident(const Candidate& c, int slices, int sms) {
 double time_of(const gemm::Problem& p, const Candidate& c, int slices, int sms) {
     const auto number = [](std::int64_t n) { return static_cast<double>(n); };
     const double m = number(p.M), n = number(p.N), k = c.k_tiles == 0 ? 0.0 : number(p.K);
-    // Products: the SM with the most blocks has so many of them, `resident` at a time.
+    // Products: the SM with the most blocks has so many, in whole waves of `resident` and a last one.
     const std::int64_t blocks = c.tiles * slices, of_sm = gemm::ceil_div(blocks, sms);
+    const std::int64_t whole = of_sm / c.resident, rest = of_sm % c.resident;
     const auto step = [&](std::int64_t some) {  // of K, of so many blocks
-        return some == 0 ? 0.0 : number(some) * c.step_time * (1.0 + c.wait / number(some * c.warps));
+        return some == 0 ? 0.0 : number(some) * c.step_time * (1.0 + WAIT / number(some * c.warps));
     };
+    const double last =
+        whole == 0 || rest == 0 ? step(rest) : (1.0 - UNEVEN) * step(rest) + UNEVEN * step(c.resident);
     const double steps = number(gemm::ceil_div(c.k_tiles, slices)) * c.depth;
-    const double products =
-        steps * (number(of_sm / c.resident) * step(c.resident) + step(of_sm % c.resident)) +
-        FILL * number(gemm::ceil_div(of_sm, c.resident)) + STORE * number(of_sm) * c.rows * c.cols;
+    const double products = steps * (number(whole) * step(c.resident) + last) +
+                            FILL * number(gemm::ceil_div(of_sm, c.resident)) +
+                            STORE * number(of_sm) * c.rows * c.cols;
     // Bytes of A, B and C: as fast as DRAM is, if enough of them are on their way (Little's law).
     const double in_flight = number(std::min(blocks, std::int64_t{sms} * c.resident)) / sms * (c.stages - 1) *
                              c.depth * 4 * (c.rows + c.cols);
     const double bytes = 4 * (m * k + k * n + m * n) / (DRAM * std::min(1.0, in_flight / FLIGHT));
-    // Slices: each leaves its sums, and all are read; at the same time as others multiply, or after all have.
+    // Slices: each leaves the sums of whole C tiles' columns, and all are read; at the same time as others
+    // multiply, or after all have.
     const bool together = are_resident(c, slices, sms);
-    const double adding = slices == 1 ? 0.0
-                                      : (together ? MEET : LAST) + MEET_EACH * slices +
-                                            2 * 4 * m * n * slices / (together ? SUMS : SUMS_BESIDE);
+    const double cols = number(gemm::ceil_div(p.N, c.tile_cols)) * c.tile_cols;
+    const double rate = c.resident == 1 ? SUMS_ALONE : together ? SUMS : SUMS_BESIDE;
+    const double adding =
+        slices == 1 ? 0.0 : (together ? MEET : LAST) + MEET_EACH * slices + 2 * 4 * m * cols * slices / rate;
     return LAUNCH + std::max(products, bytes) + adding;
 }
 
@@ -354,14 +367,9 @@ Candidate candidate_of(const gemm::Problem& p, int shape) {
             .stages = S::STAGES,
             .warps = S::THREADS / 32,
             .resident = resident,
-            .step_time = STEP_TIME[shape],
-            .wait = P::ALIGNED ? WAIT : WAIT_FLOATS};
+            .tile_cols = S::BN,
+            .step_time = P::ALIGNED ? STEP_TIME[shape] : STEP_TIME_FLOATS[shape]};
 }
-
-struct Choice {
-    int shape = 0, slices = 1;
-    bool all_resident = false;  // several slices, and all blocks of the launch at once
-};
 
 /// Throws gemm::Error where no shape was estimated, which no GPU from 8.0 on comes to.
 void require_one(double best) {
@@ -370,8 +378,8 @@ void require_one(double best) {
 
 /// The shape and the number of slices with the shortest time, by estimate, among shapes of which an SM has
 /// room for a block; a choice that comes later has to be faster by 1 %. Throws gemm::Error.
-Choice choose(const gemm::Problem& p) {
-    Choice choice;
+gemm::Way choose(const gemm::Problem& p) {
+    gemm::Way choice;
     if (p.M == 0 || p.N == 0) return choice;
     double best = 0.0;
     const int sms = gemm::multiprocessors();
@@ -383,7 +391,7 @@ Choice choose(const gemm::Problem& p) {
             const double time = time_of(p, c, slices, sms);
             if (best > 0.0 && time >= 0.99 * best) continue;
             best = time;
-            choice = {shape, slices, slices > 1 && are_resident(c, slices, sms)};
+            choice = {shape, slices};
         }
     }
     require_one(best);
@@ -437,17 +445,20 @@ void divide(Division& plan, int slices, std::size_t sums, std::size_t tiles) {
     plan.arrived = gemm::Workspace();
 }
 
-gemm::Plan prepare(const gemm::Problem& p) {
+std::shared_ptr<Division> prepare_in(const gemm::Problem& p, const gemm::Way& way) {
     const auto plan = std::make_shared<Division>();
-    const Choice choice = choose(p);
-    with_parts(Shapes(), choice.shape, p, [&]<class P>(P) {
+    with_parts(Shapes(), way.kernel, p, [&]<class P>(P) {
+        const Candidate c = candidate_of<P>(p, way.kernel);
         plan->launch = launch_parts<P>;
-        plan->all_resident = choice.all_resident;
-        const std::size_t tiles = static_cast<std::size_t>(tiles_of<P>(p));
-        divide(*plan, choice.slices, static_cast<std::size_t>(choice.slices) * tiles * P::S::BM * P::S::BN,
-               tiles);
+        plan->all_resident = way.slices > 1 && are_resident(c, way.slices, gemm::multiprocessors());
+        divide(*plan, way.slices, static_cast<std::size_t>(way.slices * c.tiles) * P::S::BM * P::S::BN,
+               static_cast<std::size_t>(c.tiles));
     });
     return plan;
+}
+
+gemm::Plan prepare(const gemm::Problem& p) {
+    return prepare_in(p, choose(p));
 }
 
 void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
@@ -457,7 +468,7 @@ void launch(const gemm::Problem& p, const void* plan, cudaStream_t stream) {
 }
 
 template <class P>
-gemm::Owner owner_in(const gemm::Problem& p, std::int64_t row, std::int64_t col, const Choice& choice) {
+gemm::Owner owner_in(const gemm::Problem& p, std::int64_t row, std::int64_t col, const gemm::Way& choice) {
     using S = typename P::S;
     const auto scheduler = scheduler_for<P>(p, choice.slices);
     unsigned block = scheduler.block_of(gemm::tile_of(row, col, S::BM, S::BN));  // of the last slice
@@ -473,7 +484,7 @@ gemm::Owner owner_in(const gemm::Problem& p, std::int64_t row, std::int64_t col,
     const int fours = static_cast<int>(std::min<std::int64_t>(S::BM, p.M - (row - y))) * FOURS;
     const int four = y * FOURS + x / 4;
     int slice = 0, begin = 0;  // where the last block adds, it adds all
-    if (choice.all_resident) {
+    if (are_resident(candidate_of<P>(p, choice.kernel), choice.slices, gemm::multiprocessors())) {
         while (fours * (slice + 1) / choice.slices <= four) ++slice;
         block -= static_cast<unsigned>(tiles_of<P>(p)) * static_cast<unsigned>(choice.slices - 1 - slice);
         begin = fours * slice / choice.slices;
@@ -486,8 +497,8 @@ gemm::Owner owner_in(const gemm::Problem& p, std::int64_t row, std::int64_t col,
 /// As divided where there is room for a workspace. Where the block that comes last adds, this names the last
 /// slice's.
 gemm::Owner owner(const gemm::Problem& p, std::int64_t row, std::int64_t col) {
-    const Choice choice = choose(p);
-    return with_parts(Shapes(), choice.shape, p,
+    const gemm::Way choice = choose(p);
+    return with_parts(Shapes(), choice.kernel, p,
                       [&]<class P>(P) { return owner_in<P>(p, row, col, choice); });
 }
 
@@ -504,14 +515,12 @@ gemm::Tiling tiling_in(const gemm::Problem& p, const gemm::Way& way) {
 }
 
 gemm::Tiling tiling(const gemm::Problem& p) {
-    const Choice choice = choose(p);
-    return tiling_in(p, {choice.shape, choice.slices});
+    return tiling_in(p, choose(p));
 }
 
 /// The choice, then each shape with 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15 … slices, by their estimates.
 std::vector<gemm::Way> ways(const gemm::Problem& p) {
-    const Choice choice = choose(p);
-    const gemm::Way chosen{choice.shape, choice.slices};
+    const gemm::Way chosen = choose(p);
     std::vector<std::pair<double, gemm::Way>> others;
     for (gemm::Way way; way.kernel < SHAPES; ++way.kernel) {
         const Candidate c =
@@ -524,20 +533,14 @@ std::vector<gemm::Way> ways(const gemm::Problem& p) {
     return gemm::fastest_first(chosen, others);
 }
 
-/// As prepare().
-gemm::Plan prepare_in(const gemm::Problem& p, const gemm::Way& way) {
-    const auto plan = std::make_shared<Division>();
-    with_parts(Shapes(), way.kernel, p, [&]<class P>(P) {
-        const Candidate c = candidate_of<P>(p, way.kernel);
-        plan->launch = launch_parts<P>;
-        plan->all_resident = way.slices > 1 && are_resident(c, way.slices, gemm::multiprocessors());
-        divide(*plan, way.slices, static_cast<std::size_t>(way.slices * c.tiles) * P::S::BM * P::S::BN,
-               static_cast<std::size_t>(c.tiles));
-    });
+/// As prepare(), or gemm::Error where there is no room for the slices of this way.
+gemm::Plan prepare_way(const gemm::Problem& p, const gemm::Way& way) {
+    const auto plan = prepare_in(p, way);
     if (plan->slices != way.slices) throw gemm::Error("There is no room for a workspace.");
     return plan;
 }
-const gemm::Choosing choosing{ways, prepare_in, tiling_in};
+
+const gemm::Choosing choosing{ways, prepare_way, tiling_in};
 
 const gemm::Tile tile{Large::BM, Large::BN, Large::BK};
 const gemm::Constant constants[] = {{"WM", Large::WM},         {"WN", Large::WN},
@@ -555,86 +558,86 @@ const gemm::Offer variants[] = {
 // Of each shape, but for slices of 16×256 and 128×128, which small problems have not. Only slices of 32×64
 // are added up in each way, and launched twice.
 const gemm::Reach reaching[] = {
-    {.path = "slices of 8×128, four floats at a time", .M = 1, .N = 4, .K = 100, .multiprocessors = 4},
-    {.path = "slices of 8×128, a float at a time", .M = 1, .N = 1, .K = 65, .multiprocessors = 48},
-    {.path = "slices of 16×128, four floats at a time", .M = 9, .N = 4, .K = 100, .multiprocessors = 5},
-    {.path = "slices of 16×128, a float at a time", .M = 9, .N = 1, .K = 65, .multiprocessors = 5},
-    {.path = "slices of 32×256, four floats at a time", .M = 17, .N = 208, .K = 180, .multiprocessors = 1},
-    {.path = "slices of 32×256, a float at a time", .M = 18, .N = 203, .K = 139, .multiprocessors = 3},
-    {.path = "slices of 128×16, four floats at a time", .M = 68, .N = 4, .K = 100, .multiprocessors = 4},
-    {.path = "slices of 128×16, a float at a time", .M = 65, .N = 1, .K = 99, .multiprocessors = 2},
-    {.path = "slices of 256×48, four floats at a time", .M = 209, .N = 36, .K = 144, .multiprocessors = 1},
-    {.path = "slices of 256×48, a float at a time", .M = 225, .N = 33, .K = 165, .multiprocessors = 1},
+    {.path = "slices of 8×128, four floats at a time", .M = 2, .N = 4, .K = 145, .multiprocessors = 4},
+    {.path = "slices of 8×128, a float at a time", .M = 1, .N = 1, .K = 97, .multiprocessors = 3},
+    {.path = "slices of 16×128, four floats at a time", .M = 9, .N = 4, .K = 145, .multiprocessors = 6},
+    {.path = "slices of 16×128, a float at a time", .M = 10, .N = 1, .K = 113, .multiprocessors = 3},
+    {.path = "slices of 32×256, four floats at a time", .M = 17, .N = 200, .K = 276, .multiprocessors = 1},
+    {.path = "slices of 32×256, a float at a time", .M = 17, .N = 211, .K = 130, .multiprocessors = 3},
+    {.path = "slices of 128×16, four floats at a time", .M = 65, .N = 4, .K = 132, .multiprocessors = 6},
+    {.path = "slices of 128×16, a float at a time", .M = 67, .N = 1, .K = 97, .multiprocessors = 4},
+    {.path = "slices of 256×48, four floats at a time", .M = 204, .N = 36, .K = 164, .multiprocessors = 1},
+    {.path = "slices of 256×48, a float at a time", .M = 199, .N = 34, .K = 65, .multiprocessors = 3},
     {.path = "slices of 32×64, four floats at a time",
-     .M = 9,
+     .M = 17,
      .N = 4,
-     .K = 120,
-     .multiprocessors = 2,
+     .K = 148,
+     .multiprocessors = 7,
      .again = true},
     {.path = "larger parts of slices of 32×64, four floats at a time",
-     .M = 16,
-     .N = 4,
-     .K = 116,
-     .multiprocessors = 2},
+     .M = 28,
+     .N = 8,
+     .K = 148,
+     .multiprocessors = 3},
     {.path = "slices beyond what is resident of 32×64, four floats at a time",
-     .M = 20,
-     .N = 260,
-     .K = 440,
-     .multiprocessors = 6,
+     .M = 319,
+     .N = 56,
+     .K = 464,
+     .multiprocessors = 3,
      .again = true},
     {.path = "slices of 32×64, a float at a time",
      .M = 1,
      .N = 1,
-     .K = 81,
+     .K = 97,
      .multiprocessors = 5,
      .again = true},
     {.path = "larger parts of slices of 32×64, a float at a time",
-     .M = 24,
+     .M = 25,
      .N = 1,
-     .K = 83,
-     .multiprocessors = 5},
+     .K = 161,
+     .multiprocessors = 3},
     {.path = "slices beyond what is resident of 32×64, a float at a time",
-     .M = 9,
-     .N = 1,
-     .K = 203,
-     .multiprocessors = 1,
+     .M = 26,
+     .N = 603,
+     .K = 375,
+     .multiprocessors = 3,
      .again = true},
-    {.path = "slices of 64×32, four floats at a time", .M = 33, .N = 4, .K = 100, .multiprocessors = 6},
-    {.path = "slices of 64×32, a float at a time", .M = 34, .N = 1, .K = 85, .multiprocessors = 5},
-    {.path = "slices of 64×64, four floats at a time", .M = 49, .N = 36, .K = 144, .multiprocessors = 3},
-    {.path = "slices of 64×64, a float at a time", .M = 33, .N = 43, .K = 110, .multiprocessors = 7},
-    {.path = "slices of 64×128, four floats at a time", .M = 35, .N = 72, .K = 260, .multiprocessors = 1},
-    {.path = "slices of 64×128, a float at a time", .M = 35, .N = 67, .K = 253, .multiprocessors = 1},
-    {.path = "slices of 128×64, four floats at a time", .M = 120, .N = 36, .K = 164, .multiprocessors = 3},
-    {.path = "slices of 128×64, a float at a time", .M = 110, .N = 35, .K = 167, .multiprocessors = 1},
-    {.path = "slices of 128×256, four floats at a time", .M = 101, .N = 216, .K = 424, .multiprocessors = 5},
-    {.path = "slices of 128×256, a float at a time", .M = 109, .N = 195, .K = 574, .multiprocessors = 1},
-    {.path = "whole 8×128, four floats at a time", .M = 1, .N = 4, .K = 4, .multiprocessors = 7},
-    {.path = "whole 8×128, a float at a time", .M = 1, .N = 1, .K = 1, .multiprocessors = 1},
-    {.path = "whole 16×128, four floats at a time", .M = 9, .N = 4, .K = 4, .multiprocessors = 1},
+    {.path = "slices of 64×32, four floats at a time", .M = 33, .N = 4, .K = 116, .multiprocessors = 4},
+    {.path = "slices of 64×32, a float at a time", .M = 33, .N = 1, .K = 97, .multiprocessors = 4},
+    {.path = "slices of 64×64, four floats at a time", .M = 43, .N = 40, .K = 228, .multiprocessors = 5},
+    {.path = "slices of 64×64, a float at a time", .M = 41, .N = 33, .K = 97, .multiprocessors = 7},
+    {.path = "slices of 64×128, four floats at a time", .M = 51, .N = 100, .K = 164, .multiprocessors = 3},
+    {.path = "slices of 64×128, a float at a time", .M = 54, .N = 98, .K = 99, .multiprocessors = 3},
+    {.path = "slices of 128×64, four floats at a time", .M = 109, .N = 36, .K = 133, .multiprocessors = 3},
+    {.path = "slices of 128×64, a float at a time", .M = 101, .N = 35, .K = 161, .multiprocessors = 3},
+    {.path = "slices of 128×256, four floats at a time", .M = 117, .N = 232, .K = 161, .multiprocessors = 3},
+    {.path = "slices of 128×256, a float at a time", .M = 106, .N = 197, .K = 113, .multiprocessors = 3},
+    {.path = "whole 8×128, four floats at a time", .M = 1, .N = 4, .K = 1, .multiprocessors = 4},
+    {.path = "whole 8×128, a float at a time", .M = 15, .N = 3, .K = 1, .multiprocessors = 24},
+    {.path = "whole 16×128, four floats at a time", .M = 9, .N = 4, .K = 1, .multiprocessors = 1},
     {.path = "whole 16×128, a float at a time", .M = 9, .N = 1, .K = 1, .multiprocessors = 1},
-    {.path = "whole 16×256, four floats at a time", .M = 11, .N = 132, .K = 4, .multiprocessors = 1},
-    {.path = "whole 16×256, a float at a time", .M = 16, .N = 135, .K = 2, .multiprocessors = 1},
-    {.path = "whole 32×256, four floats at a time", .M = 17, .N = 132, .K = 4, .multiprocessors = 1},
-    {.path = "whole 32×256, a float at a time", .M = 19, .N = 131, .K = 1, .multiprocessors = 1},
+    {.path = "whole 16×256, four floats at a time", .M = 9, .N = 132, .K = 1, .multiprocessors = 1},
+    {.path = "whole 16×256, a float at a time", .M = 14, .N = 129, .K = 1, .multiprocessors = 1},
+    {.path = "whole 32×256, four floats at a time", .M = 17, .N = 132, .K = 1, .multiprocessors = 1},
+    {.path = "whole 32×256, a float at a time", .M = 19, .N = 129, .K = 1, .multiprocessors = 1},
     {.path = "whole 128×16, four floats at a time", .M = 65, .N = 4, .K = 12, .multiprocessors = 1},
-    {.path = "whole 128×16, a float at a time", .M = 66, .N = 1, .K = 17, .multiprocessors = 1},
+    {.path = "whole 128×16, a float at a time", .M = 65, .N = 1, .K = 9, .multiprocessors = 1},
     {.path = "whole 256×48, four floats at a time", .M = 129, .N = 4, .K = 4, .multiprocessors = 1},
-    {.path = "whole 256×48, a float at a time", .M = 131, .N = 5, .K = 1, .multiprocessors = 1},
-    {.path = "whole 32×64, four floats at a time", .M = 1, .N = 4, .K = 52, .multiprocessors = 10},
-    {.path = "whole 32×64, a float at a time", .M = 1, .N = 1, .K = 17, .multiprocessors = 3},
-    {.path = "whole 64×32, four floats at a time", .M = 33, .N = 4, .K = 20, .multiprocessors = 1},
-    {.path = "whole 64×32, a float at a time", .M = 35, .N = 1, .K = 18, .multiprocessors = 1},
-    {.path = "whole 64×64, four floats at a time", .M = 33, .N = 4, .K = 12, .multiprocessors = 1},
+    {.path = "whole 256×48, a float at a time", .M = 129, .N = 1, .K = 1, .multiprocessors = 1},
+    {.path = "whole 32×64, four floats at a time", .M = 17, .N = 4, .K = 20, .multiprocessors = 1},
+    {.path = "whole 32×64, a float at a time", .M = 1, .N = 1, .K = 17, .multiprocessors = 5},
+    {.path = "whole 64×32, four floats at a time", .M = 33, .N = 4, .K = 12, .multiprocessors = 1},
+    {.path = "whole 64×32, a float at a time", .M = 33, .N = 1, .K = 17, .multiprocessors = 1},
+    {.path = "whole 64×64, four floats at a time", .M = 33, .N = 36, .K = 12, .multiprocessors = 1},
     {.path = "whole 64×64, a float at a time", .M = 33, .N = 1, .K = 9, .multiprocessors = 1},
-    {.path = "whole 64×128, four floats at a time", .M = 17, .N = 4, .K = 4, .multiprocessors = 1},
+    {.path = "whole 64×128, four floats at a time", .M = 17, .N = 4, .K = 1, .multiprocessors = 1},
     {.path = "whole 64×128, a float at a time", .M = 17, .N = 1, .K = 1, .multiprocessors = 1},
-    {.path = "whole 128×64, four floats at a time", .M = 65, .N = 4, .K = 4, .multiprocessors = 1},
-    {.path = "whole 128×64, a float at a time", .M = 66, .N = 1, .K = 1, .multiprocessors = 1},
-    {.path = "whole 128×128, four floats at a time", .M = 65, .N = 68, .K = 4, .multiprocessors = 1},
-    {.path = "whole 128×128, a float at a time", .M = 69, .N = 65, .K = 1, .multiprocessors = 1},
-    {.path = "whole 128×256, four floats at a time", .M = 40, .N = 132, .K = 4, .multiprocessors = 1},
-    {.path = "whole 128×256, a float at a time", .M = 56, .N = 131, .K = 1, .multiprocessors = 1}};
+    {.path = "whole 128×64, four floats at a time", .M = 65, .N = 4, .K = 1, .multiprocessors = 1},
+    {.path = "whole 128×64, a float at a time", .M = 65, .N = 1, .K = 1, .multiprocessors = 1},
+    {.path = "whole 128×128, four floats at a time", .M = 65, .N = 68, .K = 1, .multiprocessors = 1},
+    {.path = "whole 128×128, a float at a time", .M = 67, .N = 65, .K = 1, .multiprocessors = 1},
+    {.path = "whole 128×256, four floats at a time", .M = 50, .N = 132, .K = 1, .multiprocessors = 1},
+    {.path = "whole 128×256, a float at a time", .M = 56, .N = 129, .K = 1, .multiprocessors = 1}};
 
 extern const gemm::Lesson lesson{.name = "15d_choose",
                                  .part = 3,

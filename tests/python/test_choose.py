@@ -24,8 +24,9 @@ def constant(name: str) -> float:
     return float(found[1]) * int(found[2] or 1)
 
 
-NAMES = ("LAUNCH", "FILL", "STORE", "WAIT", "WAIT_FLOATS", "DRAM", "FLIGHT", "MEET", "LAST", "MEET_EACH", "SUMS", "SUMS_BESIDE")
-LAUNCH, FILL, STORE, WAIT, _, DRAM, FLIGHT, MEET, LAST, MEET_EACH, SUMS, SUMS_BESIDE = map(constant, NAMES)
+NAMES = ("LAUNCH", "FILL", "STORE", "WAIT", "UNEVEN", "DRAM", "FLIGHT", "MEET", "LAST", "MEET_EACH", "SUMS", "SUMS_BESIDE",
+         "SUMS_ALONE")  # fmt: skip
+LAUNCH, FILL, STORE, WAIT, UNEVEN, DRAM, FLIGHT, MEET, LAST, MEET_EACH, SUMS, SUMS_BESIDE, SUMS_ALONE = map(constant, NAMES)
 
 
 def rows(text: str, heading: str) -> list[list[str]]:
@@ -51,6 +52,7 @@ class Shape:
     warps: int
     resident: int  # blocks on an SM of an H200, by EVIDENCE's table of registers
     step_time: float
+    step_time_floats: float
 
     @property
     def name(self) -> str:
@@ -63,13 +65,16 @@ class Shape:
 def shapes() -> list[Shape]:
     listed = KERNEL[KERNEL.index("using Large") : KERNEL.index("Large>;")]
     large, *others = re.findall(r"Shape<([\d, ]+?)(?:, true)?>", listed)
-    times = re.search(r"STEP_TIME\[\] = \{([^}]*)\}", KERNEL)
-    assert times
+    times = [
+        found[1].split(",")
+        for found in (re.search(rf"{name}\[\] = \{{([^}}]*)\}}", KERNEL) for name in ("STEP_TIME", "STEP_TIME_FLOATS"))
+        if found
+    ]
     blocks = {row[0]: int(row[3]) for row in rows(EVIDENCE, "| C tile | aligned: registers")}
     found = []
-    for numbers, time in zip([*others, large], times[1].split(","), strict=True):
+    for numbers, time, floats in zip([*others, large], *times, strict=True):
         bm, bn, bk, wm, wn, _, _, stages, _ = map(int, numbers.split(","))
-        found.append(Shape(bm, bn, bk, stages, bm // wm * (bn // wn), blocks[f"{bm}×{bn}"], float(time)))
+        found.append(Shape(bm, bn, bk, stages, bm // wm * (bn // wn), blocks[f"{bm}×{bn}"], float(time), float(floats)))
     return found
 
 
@@ -98,13 +103,15 @@ def terms(s: Shape, m: int, n: int, k: int, slices: int) -> Terms:
     steps = math.ceil(math.ceil(k / s.bk) / slices) * s.bk
     flight = min(tiles * slices, SMS * s.resident) / SMS * (s.stages - 1) * s.bk * 4 * (here + inside)
     together = tiles * slices <= SMS * s.resident
+    last = (1 - UNEVEN) * step(rest) + UNEVEN * step(s.resident) if waves and rest else step(rest)
+    rate = SUMS_ALONE if s.resident == 1 else SUMS if together else SUMS_BESIDE
     return Terms(
-        steps * (waves * step(s.resident) + step(rest)),
+        steps * (waves * step(s.resident) + last),
         FILL * math.ceil(of_sm / s.resident) + STORE * of_sm * here * inside,
         4 * (m * k + k * n + m * n) / (DRAM * min(1, flight / FLIGHT)),
         0.0
         if slices == 1
-        else (MEET if together else LAST) + MEET_EACH * slices + 8 * m * n * slices / (SUMS if together else SUMS_BESIDE),
+        else (MEET if together else LAST) + MEET_EACH * slices + 8 * m * math.ceil(n / s.bn) * s.bn * slices / rate,
     )
 
 
@@ -153,7 +160,7 @@ def test_the_table_of_constants() -> None:
 
 def test_the_tables_of_c_tiles() -> None:
     expected = [
-        [s.name, s.bk, s.stages, s.warps, s.resident, s.step_time, round(s.million(), 1)]
+        [s.name, s.bk, s.stages, s.warps, s.resident, s.step_time, s.step_time_floats, round(s.million(), 1)]
         for s in shapes()
     ]  # fmt: skip
     table = rows(EVIDENCE, "| C tile | k-tile | stages")

@@ -91,7 +91,7 @@ class Counted:
         told = subprocess.run(command, cwd=self._folder, capture_output=True, text=True, check=True).stdout
         (kernel,) = (file for file in json.loads(told)["files"] if file["file"] == "kernel.cu")
         # owner() is for the words of an error, and there is none; tiling() for what is recorded, and so are other ways().
-        unused = re.compile(r"::((owner|tiling)\w*|ways|prepare_in)[<(]")
+        unused = re.compile(r"::((owner|tiling)\w*|ways|prepare_way)[<(]")
         ours = [f for f in kernel["functions"] if not unused.search(f["demangled_name"])]
         if elsewhere := ELSEWHERE.get(self._lesson.name):
             ours = [f for f in ours if not elsewhere.search(f["demangled_name"])]

@@ -19,8 +19,8 @@ template <class S, class Output>
 struct RowStore {
     static_assert(ElementwiseOutput<Output>);
     // Of the warp's rows in shared memory, in floats. Padded, so that of eight lanes, which have two fours of
-    // each of four rows, each stores to other banks. (Where it has two rows, two of the eight collide.)
-    static constexpr int PITCH = S::WN + 8;
+    // each of four rows, or four of each of two, each stores to other banks.
+    static constexpr int PITCH = S::WN + (S::LANES_M == 2 ? 16 : 8);
     static constexpr int SHARED = S::THREADS / 32 * S::LANES_M * PITCH * 4;  // bytes
 
     const Arguments<float>& out;
@@ -34,9 +34,10 @@ struct RowStore {
 
     /// C = output(sums) for the work's C tile. Nobody reads the shared memory any more.
     __device__ __forceinline__ void store(const float (&sums)[S::TM][S::TN], const Work& work) const {
+        static_assert(!S::ROWS);
         const int lane = threadIdx.x % 32;
         const Place at = place_of_thin<S>(), first = first_of_warp<S>();
-        const int mine = (at.y - first.y) / (S::ROWS ? 1 : 4) * PITCH + at.x - first.x;
+        const int mine = (at.y - first.y) / 4 * PITCH + at.x - first.x;
         const std::int64_t row0 = std::int64_t{work.tile.m} * S::BM + first.y;
         const std::int64_t col0 = std::int64_t{work.tile.n} * S::BN + first.x;
 #pragma unroll  // sums are in registers, which take no index at run time
@@ -53,7 +54,7 @@ struct RowStore {
 #pragma unroll
             for (int n = 0; n < S::LANES_M * S::WN; n += 32) {
                 const int y = (n + lane) / S::WN, x = (n + lane) % S::WN;
-                store(passing[y * PITCH + x], row0 + (S::ROWS ? y : 4 * y) + row_in_thread<S>(i), col0 + x);
+                store(passing[y * PITCH + x], row0 + 4 * y + row_in_thread<S>(i), col0 + x);
             }
         }
     }
@@ -76,7 +77,7 @@ struct RowStore {
 
     /// The lane of its warp that stores (row, col) of the C tile in store(), for owner().
     static int lane_of(int row, int col) {
-        const int y = row % S::WM / (S::ROWS ? 1 : 4) % S::LANES_M;
+        const int y = row % S::WM / 4 % S::LANES_M;
         return (y * S::WN + col % S::WN) % 32;
     }
 
