@@ -65,7 +65,7 @@ if whole_families():  # it compiles the CPU device and the lessons that are inst
 
 def test_no_lesson_is_faster_than_what_is_installed() -> None:
     """On the GPU whose results are published, over all its square sizes: the last lesson that says INSTALLED of those with the
-    variant. At a single size another one may be faster, but not by much: 15d's estimate is wrong at 4096³, as its page says."""
+    variant. At a single size another one may be faster, but not by much, as 15b is at 3072³."""
     text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
     installed = [name for name in lessons() if re.search(rf"^gemm_lesson\({name}\b[^)]* INSTALLED\b", text, re.M)]
     runs = [run for run in data.published(ROOT)["runs"] if run["m"] == run["n"] == run["k"] and "tflops" in run]
