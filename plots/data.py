@@ -12,6 +12,7 @@ from runner.core.atlas import RecordedAtlas
 from runner.core.kernel_hash import kernel_hash
 from runner.core.reports import Results, Run
 from runner.core.results import UserError, folder_of, key_of, lessons, load, recorded
+from runner.core.ways import RecordedWays
 
 SIZE = 4096  # the square size at which steps are compared
 VARIANTS = "variants"  # their chart in plots/, and its table
@@ -26,6 +27,7 @@ PROFILE, CEILINGS = "plots/results/h200-profile.json", "plots/results/h200-ceili
 TUNED = "plots/results/h200-autotune.json"
 ENERGY = "plots/results/h200-energy.json"
 ATLAS = "plots/results/h200-atlas-{}.json"  # of a type
+WAYS = "plots/results/h200-ways-{}.json"
 COUNTS = "plots/results/counts.json"
 TIMELINE = "plots/results/h200-timeline.json"
 OWN = "plots/results/own-kernel.json"  # what is found in the example of a kernel that is no lesson's
@@ -93,6 +95,12 @@ def atlas(root: Path, variant: str) -> RecordedAtlas | None:
     """What `./gemm atlas --record` wrote of a type."""
     keys = ("device", "commit", "date", "variant", "lesson", "tile", "kernel_hashes", "shapes", "runs")
     return cast("RecordedAtlas | None", recorded(root / ATLAS.format(variant), keys, "./gemm atlas --record"))
+
+
+def ways(root: Path, variant: str) -> RecordedWays | None:
+    """The same of `./gemm atlas --ways --record`."""
+    keys = ("device", "commit", "date", "variant", "lesson", "kernel_hashes", "draw", "runs")
+    return cast("RecordedWays | None", recorded(root / WAYS.format(variant), keys, "./gemm atlas --ways --record"))
 
 
 def counts(root: Path) -> dict:

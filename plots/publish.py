@@ -28,7 +28,7 @@ def update(root: Path = ROOT) -> list[Path]:
                 say(without)
         except roofline.Outdated as error:
             say(f"The roofline stays as it was: {error}")
-    return written + tables.update(root, "table", "profile", "stalls", "tuned", "shapes", "energy", "atlas")
+    return written + tables.update(root, "table", "profile", "stalls", "tuned", "shapes", "energy", "atlas", "ways")
 
 
 def publish(root: Path, described: Mapping[str, Descriptor]) -> list[Path]:

@@ -23,7 +23,8 @@ cycles: what it waits for while it multiplies with 64 HMMAs, in 09 a k-tile of 3
 their names (excerpt.py). What is between
 <!-- outline:lessons --> and <!-- /outline --> comes from the lessons (outline.py). What `./gemm atlas --record` measured of
 a type stands between <!-- atlas:fp32 --> and <!-- /atlas -->, with its picture;
-<!-- atlas:fp32:15d_choose:16x4096x4096,9840x32x16096 --> has that lesson's times of those shapes alone.
+<!-- atlas:fp32:15d_choose:16x4096x4096,9840x32x16096 --> has that lesson's times of those shapes alone. What `./gemm atlas
+--ways --record` measured of a type stands between <!-- ways:fp32 --> and <!-- /ways -->.
 """
 
 from __future__ import annotations
@@ -37,12 +38,14 @@ from statistics import median
 from plots import atlas, data, excerpt, outline, roofline, variants
 from runner.core import atlas as recorded_atlas
 from runner.core import lanes
+from runner.core import ways as recorded_ways
 from runner.core.atlas import RecordedAtlas
 from runner.core.figures import grouped, rate
 from runner.core.reports import Results, Run
 from runner.core.results import ROOT, UserError, folder_of, key_of, lessons, write_atomically
+from runner.core.ways import RecordedWays
 
-_KINDS = "table|counts|profile|stalls|tuned|shapes|energy|timeline|outline|atlas"
+_KINDS = "table|counts|profile|stalls|tuned|shapes|energy|timeline|outline|atlas|ways"
 MARKER = re.compile(rf"^\s*<!--\s*(?:(?P<open>{_KINDS}):(?P<name>\S|\S.*?\S)|/(?P<close>{_KINDS}))\s*-->\s*$")
 FENCE = re.compile(r"^\s*(```+|~~~+)")
 NONE = "–"
@@ -699,6 +702,25 @@ def render_atlas(name: str, results: RecordedAtlas | None) -> str:
     return "\n".join([picture, "", *_table(header, rows), "", caption]) + "\n"
 
 
+def render_ways(variant: str, results: RecordedWays | None) -> str:
+    """The Markdown of how well the lesson of a type, `fp32`, chooses: a row for each group of shapes, as in the atlas. Without
+    markers, ending in a newline. Throws UserError for a type that has none."""
+    if variant not in recorded_atlas.VARIANTS:
+        raise UserError(f"There are no ways of {variant!r}; there are those of {' and '.join(recorded_atlas.VARIANTS)}.")
+    if results is None:
+        return f"*The ways of {data.label(variant)} are not recorded yet; `./gemm atlas --ways --record` records them.*\n"
+    runs, close = results["runs"], f"within {recorded_ways.CLOSE:.0%}"
+    rows = [
+        [name, str(of.shapes), str(of.close), f"{of.mean:.1%}", f"{recorded_ways.loss(of.most):.1%}", data.shape(of.most)]
+        for name, of in recorded_ways.summaries(runs).items()
+    ]
+    header = ["group", "shapes", close, "longer, on average", "at most", "at M×N×K"]
+    others = sum(len(run["others"]) for run in runs)
+    what = f"How much longer what {results['lesson']} chooses takes than the fastest of that and {others} other choices."
+    again = f"atlas --ways --dtype {variant} --seed {results['draw']}"
+    return "\n".join([*_table(header, rows), "", _caption(results, runs, what, again, variant)]) + "\n"
+
+
 def _idle_rows(parts: Sequence[lanes.Timeline]) -> list[list[str]]:
     """How long no products are under way anywhere: before, between, after."""
     idle = [found.idle() or (0, 0, 0) for found in parts]
@@ -823,6 +845,7 @@ KINDS: dict[str, Callable[[Path], Render | None]] = {
     "energy": lambda root: lambda name: render_energy(name, data.energy(root) or {"turns": []}),
     "timeline": _of_timeline,
     "atlas": lambda root: lambda name: render_atlas(name, data.atlas(root, name.partition(":")[0])),
+    "ways": lambda root: lambda name: render_ways(name, data.ways(root, name)),
     "outline": lambda root: lambda name: outline.render(name, root),
 }
 

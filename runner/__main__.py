@@ -528,7 +528,7 @@ def atlas_command(
     from runner import drawing
     from runner.measure import atlas
 
-    return atlas.atlas(dtype, chosen, name, ways, seed, record, shapes, as_json, drawing.atlas)
+    return atlas.atlas(dtype, chosen, name, ways, seed, record, shapes, as_json, drawing.atlas, drawing.ways)
 
 
 @app.command("check")

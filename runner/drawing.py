@@ -69,6 +69,13 @@ def atlas(results: RecordedAtlas, published: bool) -> list[Path]:
     return files + (publish() if published else [])
 
 
+def ways() -> list[Path]:
+    """The tables of how well lessons choose."""
+    from plots import tables
+
+    return tables.update(ROOT, "ways")
+
+
 def timelines() -> list[Path]:
     """The tables of what was recorded of blocks."""
     from plots import tables

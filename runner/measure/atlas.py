@@ -26,6 +26,7 @@ from runner.measure.recording import Recording, hash_of, named
 
 Shape = tuple[int, int, int]  # M, N, K
 Draw = Callable[[RecordedAtlas, bool], list[Path]]  # of an atlas, which is published or not, the picture's files
+Publish = Callable[[], list[Path]]  # the tables of ways
 
 SETS = ("llm", "random")
 _SLOWEST = 10  # shapes in the second table
@@ -363,7 +364,9 @@ def _drawn(results: RecordedAtlas, recording: Recording, draw: Draw) -> list[Pat
         raise Interrupted(stop.number, f"the results are in {written}; the picture may be out of date") from None
 
 
-def _finish(found: _Found, recording: Recording, shapes: Mapping[Shape, str], draw: Draw, as_json: bool) -> dict:
+def _finish(
+    found: _Found, recording: Recording, shapes: Mapping[Shape, str], draw: Draw, publish: Publish, as_json: bool
+) -> dict:
     """Writes, draws and prints one type's atlas: what --json prints of it."""
     results = _results(found, shapes)
     shapes_failed = {_shape(one) for one in found.failed}
@@ -375,14 +378,17 @@ def _finish(found: _Found, recording: Recording, shapes: Mapping[Shape, str], dr
     _say_lost(whole)
     if recording.refused:
         say(f"Not recorded: {recording.refused}.")
-    files = named([recording.file, *(_drawn(whole, recording, draw) if found.draw is None else [])])
+    made = _drawn(whole, recording, draw) if found.draw is None else []
+    if found.draw is not None and recording.published:
+        made = publish()
+    files = named([recording.file, *made])
     say(f"Written: {', '.join(files)}.")
     return {**results, "files": files}
 
 
 def atlas(
     dtype: str | None, chosen: str | None, given: str | None, ways: bool, seed: int | None, record: bool, listed: bool,
-    as_json: bool, draw: Draw,
+    as_json: bool, draw: Draw, publish: Publish,
 ) -> int:  # fmt: skip
     """seed: of the shapes of `ways`. Exit status: 0 the lesson is right at every shape, 1 it is wrong at one."""
     for option, value, values in (("--dtype", dtype, VARIANTS), ("--set", chosen, SETS)):
@@ -418,7 +424,7 @@ def atlas(
                 raise Interrupted(unfinished.error.number, note) from None
             say_all([f"{note[0].upper()}{note[1:]}."])
             raise unfinished.error from None
-        printed.append(_finish(found, recordings[variant], shapes, draw, as_json))
+        printed.append(_finish(found, recordings[variant], shapes, draw, publish, as_json))
         status |= bool(found.failed) or bool(recordings[variant].refused)
     if as_json:
         print(json.dumps({"atlases": printed}, ensure_ascii=False))

@@ -261,8 +261,13 @@ def test_a_wrong_way_is_a_failure_and_its_shape_is_kept(gpu: Checkout) -> None:
     assert list(misfits(found, RecordedWays)) == []
     assert (len(found["runs"]), len(found["failed"])) == (40, 2)
     does(gpu, chooses="02_coalesced")
-    gpu.run("atlas", "--dtype", "fp32", "--ways", "--record", status=0)
+    page = gpu.root / "02_coalesced" / "README.md"
+    page.write_text("<!-- ways:fp32 -->\n<!-- /ways -->\n", encoding="utf-8")
+    gpu.commit()
+    said = gpu.run("atlas", "--dtype", "fp32", "--ways", "--record", status=0).stderr
+    assert "Written: plots/results/h200-ways-fp32.json, 02_coalesced/README.md." in said
     assert (gpu.root / "plots" / "results" / "h200-ways-fp32.json").exists()
+    assert "| all | 40 |" in page.read_text(encoding="utf-8")
     assert not (gpu.root / "plots" / "atlas_fp32.svg").exists()
 
 
@@ -448,6 +453,23 @@ def test_a_page_may_have_the_rows_of_some_shapes() -> None:
         tables.render_atlas("bf16:16x4096x4096", made_up())
     with pytest.raises(UserError, match="no shape '2x2x2'"):
         tables.render_atlas("bf16:13e_overlapped:2x2x2", made_up())
+
+
+def of_ways() -> dict:
+    """Nine shapes, and two other choices for each: where it is the last shape, one of them is faster by a tenth."""
+    runs = [
+        {**one, "ms_p10": 1.0, "ms_p90": 1.0, "tiling": {"BM": 64, "BN": 64, "BK": 8, "slices": 1}} for one in made_up()["runs"]
+    ]
+    slower = {**recorded_ways.tried(runs[0]), "kernel": 1, "ms_median": 2.0}
+    whole = [{**one, "others": [slower, slower]} for one in runs[:9]]
+    whole[-1]["others"] = [slower, {**slower, "ms_median": 1 / 1.1}]
+    return {**made_up(), "draw": 5, "runs": whole}
+
+
+def test_the_table_of_ways(approve: Approve) -> None:
+    approve("\n".join([tables.render_ways("bf16", of_ways()), tables.render_ways("fp32", None)]))
+    with pytest.raises(UserError, match="no ways of 'fp16'"):
+        tables.render_ways("fp16", None)
 
 
 def test_what_is_published_fits() -> None:
