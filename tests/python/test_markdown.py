@@ -87,7 +87,6 @@ def hash_problems(root: Path) -> list[str]:
     timed = {(run["lesson"], run.get("kernel_hash")) for run in load(root / RESULTS)["runs"]}
     measured = {(RESULTS, lesson, digest) for lesson, digest in timed if lesson not in elsewhere}
     beside: list[tuple[str, Mapping | None]] = [(data.ATLAS.format(variant), data.atlas(root, variant)) for variant in VARIANTS]
-    beside += [(data.WAYS.format(variant), data.ways(root, variant)) for variant in VARIANTS]
     beside += [(TUNED, data.tuned(root)), (data.PROFILE, data.profile(root)), (data.ENERGY, data.energy(root))]
     for file, recorded in beside:
         measured |= {(file, *of_lesson) for of_lesson in (recorded or {"kernel_hashes": {}})["kernel_hashes"].items()}
