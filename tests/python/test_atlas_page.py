@@ -107,6 +107,8 @@ def test_a_shape_is_clicked(browser: Browser, address: str) -> None:
         assert all(kernel in said for kernel in point["baseline_kernel"].split(" + "))
         assert f"./gemm run 15d --dtype fp32 --m {point['m']} --n {point['n']} --k {point['k']}" in said
         assert asked(visit, "shape") == name(point).replace("×", "x")
+        page.goto("about:blank")  # what is chosen is on top, and may cover the next one
+        page.goto(address)
         button(visit, "16×4096×14336").click()  # with the pointer: it covers another K
         assert page.inner_text("#shape-title") == "16×4096×14336"
         assert page.get_attribute("#shape table a", "href") == "../lesson.html"
@@ -239,6 +241,24 @@ def test_type_groups_and_address(browser: Browser, address: str) -> None:
         page.goto(f"{address}#type=int8&shape=1x2x3&groups=none")  # nothing of it is there
         assert page.inner_text("#shape-title") == "No shape chosen"
         assert page.get_attribute("#fp32", "aria-pressed") == "true"
+        visit.clean()
+
+
+@in_browser
+@pytest.mark.parametrize("width", [1366, 930, 390])
+def test_what_the_pointer_is_at_moves_no_panel(browser: Browser, address: str, width: int) -> None:
+    """Each panel is as tall with any of its shapes' names above it as with none: else press and release are at two shapes."""
+    with browser.visit(f"{address}#type=bf16", width=width, height=768) as visit:
+        tall = visit.page.evaluate("""() => [...document.querySelectorAll(".plane")].map((plane) => {
+          const height = () => plane.getBoundingClientRect().height;
+          const before = height();
+          return [before, ...[...plane.querySelectorAll("[data-shape]")].map((one) => {
+            one.dispatchEvent(new PointerEvent("pointerenter"));
+            return height();
+          })];
+        })""")
+        assert len(tall) == len(picture.PANELS)
+        assert all(len(heights) > 1 and len(set(heights)) == 1 for heights in tall)
         visit.clean()
 
 
